@@ -1,0 +1,22 @@
+#include <CLI/CLI.hpp>
+
+#include "proxy/commands/commands.hpp"
+
+int main(int argc, char** argv) {
+  using namespace kubelane::commands;
+  CLI::App app("kubelane: a node-local load balancer for the Kubernetes API", "kubelane");
+  app.set_version_flag("--version", "kubelane " KUBELANE_VERSION);
+  app.require_subcommand(1);
+  int status = 0;
+  add_run(app, status);
+  add_check(app, status);
+  add_status(app, status);
+  add_demo(app, status);
+  add_quorum(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : usage_error;
+  }
+  return status;
+}

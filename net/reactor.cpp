@@ -1,0 +1,250 @@
+#include "net/reactor.hpp"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+namespace kubelane::net {
+namespace {
+
+constexpr int events_a_wait = 256;
+constexpr int waits_a_turn = 8;
+constexpr int handlers_a_turn = 256;
+constexpr milliseconds tick_period{50};
+constexpr milliseconds deferred_share{1};
+
+void ignore(void*, std::uint32_t) {}
+
+}  // namespace
+
+watched_fd& watched_fd::operator=(watched_fd&& other) noexcept {
+  if (this != &other) {
+    close();
+    entry_ = std::exchange(other.entry_, nullptr);
+  }
+  return *this;
+}
+
+void watched_fd::retarget(handler on_event, void* owner) noexcept {
+  entry_->on_event = on_event;
+  entry_->owner = owner;
+}
+
+void watched_fd::change(std::uint32_t events) {
+  epoll_event change{};
+  change.events = events;
+  change.data.ptr = entry_;
+  epoll_ctl(entry_->loop->epoll_, EPOLL_CTL_MOD, entry_->fd, &change);
+}
+
+void watched_fd::close() noexcept {
+  if (entry_ == nullptr) return;
+  ::close(entry_->fd);  // which ends the registration: nobody else holds it
+  auto* const gone = std::exchange(entry_, nullptr);
+  gone->on_event = ignore;
+  gone->loop->destroy_later(gone, [](void* object) { delete static_cast<entry*>(object); });
+}
+
+int watched_fd::release() noexcept {
+  const int fd = entry_->fd;
+  epoll_ctl(entry_->loop->epoll_, EPOLL_CTL_DEL, fd, nullptr);
+  auto* const gone = std::exchange(entry_, nullptr);
+  gone->on_event = ignore;
+  gone->loop->destroy_later(gone, [](void* object) { delete static_cast<entry*>(object); });
+  return fd;
+}
+
+void timer::arm(time_point due) {
+  due_ = due;
+  if (place_ == idle) {
+    place_ = static_cast<std::uint32_t>(loop_->heap_.size());
+    loop_->heap_.push_back(this);
+    loop_->sift_up(place_);
+    return;
+  }
+  loop_->sift_up(place_);
+  loop_->sift_down(place_);
+}
+
+void timer::cancel() noexcept {
+  if (place_ != idle) loop_->remove(*this);
+}
+
+reactor::reactor(boost::asio::io_context& io)
+    : asio_(io),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      now_(clock::now()),
+      tick_(*this, tick, this) {
+  if (epoll_ < 0) throw std::system_error(errno, std::system_category(), "epoll_create1");
+  std::signal(SIGPIPE, SIG_IGN);
+  epoll_event guest{};
+  guest.events = EPOLLIN;
+  guest.data.ptr = nullptr;
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, asio_.descriptor(), &guest) != 0)
+    throw std::system_error(errno, std::system_category(), "epoll_ctl");
+  tick_.arm(now_ + tick_period);
+}
+
+reactor::~reactor() {
+  tick_.cancel();
+  bury();
+  assert(heap_.empty() && "a timer outlives its reactor");
+  ::close(epoll_);
+}
+
+void reactor::run() {
+  stopped_ = false;
+  while (!stopped_) turn(tick_period);
+}
+
+void reactor::turn(milliseconds limit) {
+  ++turns_;
+  const bool drained = handle_events(wait_limit(limit));
+  if (drained) run_due_timers();
+  if (asio_ready_ || asio_.has_posted()) run_asio();
+  run_deferred();
+  if (hook_) hook_();
+  bury();
+}
+
+int reactor::wait_limit(milliseconds limit) const {
+  if (asio_ready_ || !deferred_.empty() || asio_.has_posted()) return 0;
+  if (heap_.empty()) return static_cast<int>(limit.count());
+  const auto left = std::chrono::ceil<milliseconds>(heap_.front()->due_ - clock::now());
+  return static_cast<int>(std::clamp(left, milliseconds{0}, limit).count());
+}
+
+// False if there may be more events, so that time-outs have to wait.
+bool reactor::handle_events(int limit) {
+  std::array<epoll_event, events_a_wait> events;
+  for (int wait = 0; wait < waits_a_turn; ++wait) {
+    const int count = epoll_wait(epoll_, events.data(), events_a_wait, wait == 0 ? limit : 0);
+    now_ = clock::now();
+    for (int i = 0; i < count; ++i) {
+      auto* const target =
+          static_cast<watched_fd::entry*>(events[static_cast<std::size_t>(i)].data.ptr);
+      if (target == nullptr) {
+        asio_ready_ = true;
+        continue;
+      }
+      target->on_event(target->owner, events[static_cast<std::size_t>(i)].events);
+    }
+    if (count < events_a_wait) return true;
+  }
+  return false;
+}
+
+void reactor::run_due_timers() {
+  // Bounded, so that a timer that is armed for now again cannot hold up the turn.
+  for (auto left = heap_.size(); left > 0 && !heap_.empty(); --left) {
+    timer& first = *heap_.front();
+    if (first.due_ > now_) return;
+    remove(first);
+    first.on_due_(first.owner_);
+  }
+}
+
+void reactor::run_asio() {
+  asio_ready_ = asio_.poll(handlers_a_turn);
+}
+
+void reactor::run_deferred() {
+  if (deferred_.empty()) return;
+  deferred_list due;
+  due.swap(deferred_);
+  const auto until = clock::now() + deferred_share;
+  while (!due.empty()) {
+    deferred& work = due.front();
+    due.pop_front();
+    work.on_turn_(work.owner_);
+    if (clock::now() >= until) break;
+  }
+  deferred_.splice(deferred_.begin(), due);  // those go first next time
+}
+
+void reactor::bury() {
+  for (std::size_t i = 0; i < doomed_.size(); ++i) {  // destroying may doom more
+    const auto next = doomed_[i];
+    next.destroy(next.object);
+  }
+  doomed_.clear();
+}
+
+watched_fd reactor::watch(int fd, std::uint32_t events, watched_fd::handler on_event, void* owner) {
+  auto* const added = new watched_fd::entry{on_event, owner, this, fd};
+  epoll_event wanted{};
+  wanted.events = events;
+  wanted.data.ptr = added;
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &wanted) == 0) return watched_fd(added);
+  const int error = errno;
+  delete added;
+  ::close(fd);
+  errno = error;
+  return {};
+}
+
+void reactor::again(deferred& work) {
+  if (!work.waiting()) deferred_.push_back(work);
+}
+
+void reactor::destroy_later(void* object, void (*destroy)(void*)) {
+  doomed_.push_back({object, destroy});
+}
+
+milliseconds reactor::worst_lag_since(time_point since) const {
+  return std::chrono::duration_cast<milliseconds>(
+      lag_.worst_since(since, tick_.due(), clock::now()));
+}
+
+void reactor::tick(void* self) {
+  auto& loop = *static_cast<reactor*>(self);
+  loop.lag_.note(loop.tick_.due(), loop.now_);
+  loop.tick_.arm(loop.now_ + tick_period);
+  loop.asio_ready_ = true;
+}
+
+void reactor::place(std::uint32_t at, timer* moved) noexcept {
+  heap_[at] = moved;
+  moved->place_ = at;
+}
+
+void reactor::sift_up(std::uint32_t at) noexcept {
+  timer* const moved = heap_[at];
+  while (at > 0) {
+    const auto parent = (at - 1) / 2;
+    if (heap_[parent]->due_ <= moved->due_) break;
+    place(at, heap_[parent]);
+    at = parent;
+  }
+  place(at, moved);
+}
+
+void reactor::sift_down(std::uint32_t at) noexcept {
+  timer* const moved = heap_[at];
+  const auto size = static_cast<std::uint32_t>(heap_.size());
+  for (auto child = 2 * at + 1; child < size; child = 2 * at + 1) {
+    if (child + 1 < size && heap_[child + 1]->due_ < heap_[child]->due_) ++child;
+    if (moved->due_ <= heap_[child]->due_) break;
+    place(at, heap_[child]);
+    at = child;
+  }
+  place(at, moved);
+}
+
+void reactor::remove(timer& gone) noexcept {
+  const auto at = std::exchange(gone.place_, timer::idle);
+  timer* const last = heap_.back();
+  heap_.pop_back();
+  if (last == &gone) return;
+  place(at, last);
+  sift_up(at);
+  sift_down(last->place_);
+}
+
+}  // namespace kubelane::net

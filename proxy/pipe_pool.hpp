@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace kubelane::proxy {
+
+/// A pipe between the two halves of a pump: bytes on their way are in it, never in our memory.
+struct pipe {
+  int read_end = -1;
+  int write_end = -1;
+  std::uint32_t capacity = 0;  ///< bytes; a segment of the network takes at least a page of it
+};
+
+/// Empty pipes to be used for as long as bytes are in them. Non-blocking, close-on-exec.
+class pipe_pool {
+ public:
+  /// At most `kept` empty ones are kept open.
+  explicit pipe_pool(std::size_t kept = 16) : kept_(kept) {}
+  ~pipe_pool();
+  pipe_pool(const pipe_pool&) = delete;
+  pipe_pool& operator=(const pipe_pool&) = delete;
+
+  /// An empty pipe; nothing when out of descriptors.
+  std::optional<pipe> take();
+  /// Gives an empty one back.
+  void give(const pipe& empty);
+  /// Closes one that still holds bytes, which are lost.
+  static void discard(const pipe& held);
+  /// Opens pipes until this many are at hand, as far as descriptors allow.
+  void fill(std::size_t wanted);
+  std::size_t at_hand() const noexcept { return idle_.size(); }
+
+ private:
+  static std::optional<pipe> open();
+
+  std::size_t kept_;
+  std::vector<pipe> idle_;
+};
+
+}  // namespace kubelane::proxy

@@ -1,0 +1,315 @@
+// A server's life: start, serve, reload, stop.
+
+#include "proxy/server.hpp"
+
+#include "config/diff.hpp"
+#include "config/load.hpp"
+#include "config/validate.hpp"
+#include "net/host_addresses.hpp"
+#include "proxy/server_impl.hpp"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+namespace kubelane::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto tick_period = 50ms;
+constexpr auto watch_period = 250ms;  // a changed file counts when it has rested for a second
+constexpr auto listen_retry_period = 1s;
+constexpr auto name_refresh = 20s;
+constexpr auto failed_name_refresh = 3s;
+/// How long connections take to leave after SIGTERM. A node whose API port is closed is the
+/// greater harm, so this is short.
+constexpr auto leave_spread = 5s;
+constexpr auto leave_at_most = 7s;
+
+}  // namespace
+
+telemetry::log_level level_of(config::log_level level) {
+  switch (level) {
+    case config::log_level::trace:
+      return telemetry::log_level::trace;
+    case config::log_level::debug:
+      return telemetry::log_level::debug;
+    case config::log_level::info:
+      return telemetry::log_level::info;
+    case config::log_level::warn:
+      return telemetry::log_level::warn;
+    case config::log_level::error:
+      return telemetry::log_level::error;
+  }
+  return telemetry::log_level::info;
+}
+
+telemetry::log_format format_of(config::log_format format) {
+  switch (format) {
+    case config::log_format::text:
+      return telemetry::log_format::text;
+    case config::log_format::json:
+      return telemetry::log_format::json;
+  }
+  return telemetry::log_format::text;
+}
+
+server::impl::impl(config::config initial, server_options given, telemetry::log& to)
+    : settings(std::move(initial)),
+      options(std::move(given)),
+      log(to),
+      pool(settings, [this] { return uniform(random); }),
+      relays(reactor, pool, settings, observer(), [this] { return uniform(random); }),
+      checker(
+          io, settings, checker_events(), [this] { return uniform(random); },
+          [this](time_point since) { return reactor.worst_lag_since(since); }),
+      resolver(io),
+      admin(
+          io, [this](std::string_view path) { return answer(path); },
+          [this](std::exception_ptr failure) { on_bug(failure); }),
+      signals(io, SIGTERM, SIGINT, SIGHUP),
+      tick(io),
+      watch(io),
+      listen_retry(io),
+      leave_limit(io),
+      file({options.config_path}) {}
+
+server::server(config::config settings, server_options options, telemetry::log& log)
+    : impl_(std::make_unique<impl>(std::move(settings), std::move(options), log)) {}
+
+server::~server() = default;
+
+std::optional<std::string> server::open() {
+  return impl_->open();
+}
+
+void server::run() {
+  impl_->run();
+}
+
+std::optional<std::string> server::impl::open() {
+  for (const auto& address : settings.listen) {
+    std::string failure;
+    if (!listen_on(address, failure)) return failure;
+  }
+  return std::nullopt;
+}
+
+/// False if this can never work; an address that this host does not have yet is tried again.
+bool server::impl::listen_on(const net::endpoint& address, std::string& failure) {
+  const auto opened = open_listener(address);
+  if (opened) {
+    relays.listen(*opened);
+    return true;
+  }
+  const auto where = net::to_string(address);
+  const auto error = opened.error();
+  if (error == boost::system::errc::address_not_available ||
+      error == boost::system::errc::address_family_not_supported) {
+    log.warn("cannot listen yet, trying again", {{"address", where}, {"cause", error.message()}});
+    wanted_listeners.push_back(address);
+    return true;
+  }
+  failure = "cannot listen on " + where + ": " + error.message();
+  if (error == boost::system::errc::permission_denied)
+    failure += " (SELinux, a seccomp filter or a port below 1024; not in use by another)";
+  if (error == boost::system::errc::address_in_use)
+    failure += " (`ss -ltnp` names who holds it; an API server or another proxy on this node?)";
+  return false;
+}
+
+void server::impl::open_admin() {
+  auto wanted = std::exchange(wanted_admin, {});
+  for (const auto& [address, scope] : wanted) {
+    const auto opened = open_listener(address);
+    if (opened) {
+      admin.listen(*opened, scope);
+      continue;
+    }
+    log.warn("cannot open the admin port, trying again",
+             {{"address", net::to_string(address)}, {"cause", opened.error().message()}});
+    wanted_admin.emplace_back(address, scope);
+  }
+}
+
+void server::impl::retry_listeners() {
+  listen_retry.expires_after(listen_retry_period);
+  listen_retry.async_wait([this](boost::system::error_code error) {
+    if (error || stopping) return;
+    for (const auto& address : std::exchange(wanted_listeners, {})) {
+      std::string failure;
+      if (listen_on(address, failure)) continue;
+      log.warn(failure);
+      wanted_listeners.push_back(address);
+    }
+    open_admin();
+    retry_listeners();
+  });
+}
+
+void server::impl::run() {
+  start();
+  reactor.run();
+  finish();
+}
+
+void server::impl::start() {
+  wanted_admin.emplace_back(settings.admin_listen, telemetry::admin_scope::everything);
+  for (const auto& address : settings.metrics_listen)
+    wanted_admin.emplace_back(address, telemetry::admin_scope::metrics_only);
+  open_admin();
+  retry_listeners();
+  reactor.on_turn([this] { apply_effects(); });
+  reconcile({});
+  resolve_names();
+  on_tick();
+  on_watch();
+  on_signal();
+  metrics.config_loaded(static_cast<double>(std::time(nullptr)));
+  log.info("serving", {{"version", KUBELANE_VERSION},
+                       {"upstreams", std::to_string(settings.upstreams.size())},
+                       {"pid", std::to_string(::getpid())}});
+  notifier.ready("serving");
+}
+
+void server::impl::on_signal() {
+  signals.async_wait([this](boost::system::error_code error, int number) {
+    if (error) return;
+    if (number == SIGHUP)
+      reload("SIGHUP");
+    else
+      stop();
+    on_signal();
+  });
+}
+
+void server::impl::on_tick() {
+  tick.expires_after(tick_period);
+  tick.async_wait([this](boost::system::error_code error) {
+    if (error) return;
+    const auto now = health::clock::now();
+    pool.tick(now);
+    note_whole_state();
+    resolve_names();
+    if (const auto period = notifier.watchdog_period(); period && now >= watchdog_due) {
+      notifier.watchdog();
+      watchdog_due = now + *period;
+    }
+    if (stopping && relays.connections() == 0) reactor.stop();
+    on_tick();
+  });
+}
+
+void server::impl::on_watch() {
+  watch.expires_after(watch_period);
+  watch.async_wait([this](boost::system::error_code error) {
+    if (error) return;
+    if (file.poll(health::clock::now()) && !stopping) reload("file changed");
+    on_watch();
+  });
+}
+
+void server::impl::reload(const char* reason) {
+  notifier.reloading();
+  const auto loaded = config::load_file(options.config_path, net::host_addresses());
+  if (!loaded) {
+    for (const auto& one : loaded.error().list)
+      log.error(config::describe(options.config_path, one, config::severity::error));
+    log.error("configuration rejected, the old one stays",
+              {{"reason", reason}, {"problems", std::to_string(loaded.error().list.size())}});
+    metrics.config_reload("rejected");
+  } else {
+    for (const auto& one : loaded->warnings)
+      log.warn(config::describe(options.config_path, one, config::severity::warning));
+    take(loaded->settings);
+    metrics.config_reload("accepted");
+    metrics.config_loaded(static_cast<double>(std::time(nullptr)));
+  }
+  notifier.ready("serving");
+}
+
+void server::impl::take(config::config next) {
+  const auto changes = config::diff(settings, next);
+  for (const auto& what : changes.restart)
+    log.warn("takes effect at the next restart", {{"setting", what}});
+  for (const auto& what : changes.live) log.info("setting changed", {{"setting", what}});
+  settings = config::keep_listeners(settings, std::move(next));
+  log.set(options.level.value_or(level_of(settings.log.level)), format_of(settings.log.format));
+  pool.configure(settings);
+  relays.configure(settings);
+  checker.configure(settings);
+  reconcile({});
+  resolve_names();
+  log.info("configuration taken on", {{"added", std::to_string(changes.added.size())},
+                                      {"removed", std::to_string(changes.removed.size())},
+                                      {"kept", std::to_string(changes.kept.size())}});
+}
+
+/// Starts the look-ups that are due; each gives its answer to `reconcile`.
+void server::impl::resolve_names() {
+  const auto now = health::clock::now();
+  for (const auto& upstream : settings.upstreams) {
+    const auto& host = upstream.address.host;
+    if (net::parse_endpoint(net::to_string(upstream.address), 0)) continue;  // an address
+    auto [due, added] = next_lookup.try_emplace(host, now);
+    if (now < due->second) continue;
+    due->second = time_point::max();
+    resolver.lookup(host, [this, host](net::lookup_result result) {
+      const bool failed = !result || result->empty();
+      next_lookup[host] = health::clock::now() + (failed ? failed_name_refresh : name_refresh);
+      lookup answer{host, std::nullopt};
+      if (!failed) answer.addresses = *result;
+      reconcile({answer});
+    });
+  }
+}
+
+void server::impl::reconcile(const std::vector<lookup>& lookups) {
+  const own_listeners own{config::all_listeners(settings), net::host_addresses()};
+  auto members = resolve_members(settings.upstreams, lookups, own, known_addresses);
+  known_addresses = std::move(members.known);
+  if (members.warnings != last_warnings)
+    for (const auto& words : members.warnings) log.warn(words);
+  last_warnings = std::move(members.warnings);
+  pool.reconcile(members.wanted, health::clock::now());
+  for (const auto& one : pool.status(reactor.now()).upstreams) {
+    names[one.id] = one.name;
+    if (one.removed || !one.address)
+      checker.remove(key_of(one.id));
+    else
+      checker.add(key_of(one.id), *one.address);
+  }
+}
+
+void server::impl::stop() {
+  if (std::exchange(stopping, true)) {
+    reactor.stop();
+    return;
+  }
+  notifier.stopping("letting connections leave");
+  log.info("stopping", {{"connections", std::to_string(relays.connections())}});
+  relays.stop_accepting();
+  relays.close_all(leave_spread);
+  leave_limit.expires_after(leave_at_most);
+  leave_limit.async_wait([this](boost::system::error_code error) {
+    if (!error) reactor.stop();
+  });
+}
+
+/// Nothing may be running when the parts are destroyed.
+void server::impl::finish() {
+  checker.stop();
+  admin.stop();
+  signals.cancel();
+  tick.cancel();
+  watch.cancel();
+  listen_retry.cancel();
+  leave_limit.cancel();
+  reactor.on_turn({});
+  for (int turn = 0; turn < 100 && !io.stopped(); ++turn) reactor.turn(1ms);
+  log.info("stopped");
+}
+
+}  // namespace kubelane::proxy

@@ -1,0 +1,115 @@
+#pragma once
+
+#include "config/file_watch.hpp"
+#include "health/checker.hpp"
+#include "net/reactor.hpp"
+#include "net/resolve.hpp"
+#include "proxy/data_path.hpp"
+#include "proxy/membership.hpp"
+#include "proxy/server.hpp"
+#include "proxy/status_json.hpp"
+#include "proxy/upstream_pool.hpp"
+#include "systemd/notify.hpp"
+#include "telemetry/admin.hpp"
+#include "telemetry/metrics.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace kubelane::proxy {
+
+namespace asio = boost::asio;
+
+inline health::checker_key key_of(upstream_id id) {
+  return static_cast<health::checker_key>(id);
+}
+inline upstream_id id_of(health::checker_key key) {
+  return static_cast<upstream_id>(key);
+}
+
+/// What `server` owns, in construction order. Split over server.cpp (life), server_effects.cpp
+/// (events to log lines, metrics and actions) and server_admin.cpp (what the admin port answers).
+struct server::impl {
+  impl(config::config initial, server_options given, telemetry::log& to);
+
+  // server.cpp: life
+  std::optional<std::string> open();
+  void run();
+  bool listen_on(const net::endpoint& address, std::string& failure);
+  void open_admin();
+  void retry_listeners();
+  void start();
+  void on_signal();
+  void on_tick();
+  void on_watch();
+  void reload(const char* reason);
+  void take(config::config next);
+  void resolve_names();
+  void reconcile(const std::vector<lookup>& lookups);
+  void stop();
+  void finish();
+  // server_effects.cpp
+  void apply_effects();
+  void apply(const probe_now& effect);
+  void apply(const upstream_changed& effect);
+  void apply(const reset_connections& effect);
+  void apply(const drain_connections& effect);
+  void apply(const call_off& effect);
+  void apply(const would_close& effect);
+  void apply(const upstream_gone& effect);
+  void note_whole_state();
+  data_path_observer observer();
+  health::checker_events checker_events();
+  const std::string& name_of(upstream_id id) const;
+  void on_bug(std::exception_ptr failure);
+
+  // server_admin.cpp
+  telemetry::admin_response answer(std::string_view path);
+  telemetry::admin_response readiness();
+  telemetry::admin_response status_document();
+  telemetry::admin_response metrics_text();
+  bool ready() const;
+
+  config::config settings;
+  server_options options;
+  telemetry::log& log;
+  asio::io_context io{1};
+  net::reactor reactor{io};
+  std::mt19937_64 random{std::random_device{}()};
+  std::uniform_real_distribution<double> uniform{0.0, 1.0};
+  telemetry::metrics metrics{KUBELANE_VERSION};
+  systemd::notifier notifier;
+  upstream_pool pool;
+  data_path relays;
+  health::checker checker;
+  net::resolver resolver;
+  telemetry::admin admin;
+  asio::signal_set signals;
+  asio::steady_timer tick;
+  asio::steady_timer watch;
+  asio::steady_timer listen_retry;
+  asio::steady_timer leave_limit;
+  config::file_watch file;
+
+  std::vector<known_address> known_addresses;     // of DNS names
+  std::vector<std::string> last_warnings;         // about members, so that each is said once
+  std::map<std::string, time_point> next_lookup;  // by DNS name; max: one is under way
+  std::map<upstream_id, std::string> names;       // those the checker probes or connections use
+  std::vector<net::endpoint> wanted_listeners;    // not open yet: their address has to appear
+  std::vector<std::pair<net::endpoint, telemetry::admin_scope>> wanted_admin;
+  std::deque<state_change> events;  // the last thousand
+  std::optional<time_point> watchdog_due;
+  bool panic = false;
+  bool withheld = false;
+  bool stopping = false;
+};
+
+}  // namespace kubelane::proxy

@@ -1,5 +1,9 @@
 #pragma once
 
+#include "config/config.hpp"
+#include "health/evidence.hpp"
+#include "net/endpoint.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -7,10 +11,6 @@
 #include <string>
 #include <variant>
 #include <vector>
-
-#include "config/config.hpp"
-#include "health/evidence.hpp"
-#include "net/endpoint.hpp"
 
 namespace kubelane::proxy {
 
@@ -105,14 +105,14 @@ struct upstream_status {
   bool doubtful;     ///< last in its tier
   int tier;          ///< 1..4, 5: an impostor
   std::size_t connections;
-  std::optional<milliseconds> probe;  ///< duration of the last answered probe
-  bool drained;                       ///< its connections are leaving or have left
+  std::optional<std::chrono::microseconds> probe;  ///< duration of the last answered probe
+  bool drained;                                    ///< its connections are leaving or have left
 };
 
 struct pool_status {
   std::vector<upstream_status> upstreams;  ///< in the order of the wanted set, removed ones last
-  bool usable;           ///< at least one upstream gave a verified answer and is in tier 1 to 3
-  bool panic;            ///< the best tier is 4: everything is tried, nothing is reset for soft reasons
+  bool usable;  ///< at least one upstream gave a verified answer and is in tier 1 to 3
+  bool panic;   ///< the best tier is 4: everything is tried, nothing is reset for soft reasons
   bool resets_withheld;  ///< a reset or drain is due, but no other upstream could take it
   bool all_down;         ///< every upstream is refused, hung, dead or unresolved: dials are limited
 };

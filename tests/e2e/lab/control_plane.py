@@ -1,0 +1,151 @@
+"""Three control-plane hosts, each with an etcd member and the kube-apiserver that uses it, as kubeadm stacks them."""
+
+import concurrent.futures
+import http.client
+import json
+import secrets
+import ssl
+import subprocess
+
+from .certificates import Authority, key_pair
+from .network import Host, sh
+from .process import Process, wait_until
+
+WORKER_ADDRESS = "10.77.0.21"
+ADDRESSES = {"cp1": "10.77.0.11", "cp2": "10.77.0.12", "cp3": "10.77.0.13"}
+
+
+class Server:
+    """One control-plane host."""
+
+    def __init__(self, cluster, name, address):
+        self.cluster = cluster
+        self.name = name
+        self.address = address
+        self.host = Host(name, address)
+        self.certificate, self.key = cluster.serving_certificate(cluster.authority, name)
+        self.etcd = self.api = None
+
+    def start_etcd(self):
+        peers = ",".join(f"{name}=http://{address}:2380" for name, address in ADDRESSES.items())
+        self.etcd = Process(self.host, [
+            self.cluster.programs / "etcd", "--name", self.name, "--data-dir", self.cluster.folder / f"etcd-{self.name}",
+            "--listen-client-urls", f"http://127.0.0.1:2379,http://{self.address}:2379",
+            "--advertise-client-urls", f"http://{self.address}:2379",
+            "--listen-peer-urls", f"http://{self.address}:2380",
+            "--initial-advertise-peer-urls", f"http://{self.address}:2380",
+            "--initial-cluster", peers, "--initial-cluster-token", "kl", "--log-level", "warn",
+            # A member that returns must not force an election: its errors would be etcd's, not the proxy's.
+            "--pre-vote",
+        ], self.cluster.logs / f"{self.name}-etcd.log")
+
+    def start_api(self, *options, certificate=None, key=None):
+        folder = self.cluster.folder
+        self.api = Process(self.host, [
+            self.cluster.programs / "kube-apiserver",
+            "--etcd-servers=http://127.0.0.1:2379", f"--advertise-address={self.address}",
+            "--bind-address=0.0.0.0", "--secure-port=6443",
+            f"--tls-cert-file={certificate or self.certificate}", f"--tls-private-key-file={key or self.key}",
+            f"--client-ca-file={self.cluster.authority.certificate}", f"--token-auth-file={folder / 'tokens.csv'}",
+            "--service-account-issuer=https://kubernetes.default.svc", "--api-audiences=api",
+            f"--service-account-key-file={folder / 'accounts.pub'}",
+            f"--service-account-signing-key-file={folder / 'accounts.key'}",
+            "--authorization-mode=Node,RBAC", "--service-cluster-ip-range=10.96.0.0/16",
+            "--endpoint-reconciler-type=lease", f"--cert-dir={folder / self.name}", *options,
+        ], self.api_log)
+
+    @property
+    def api_log(self):
+        return self.cluster.logs / f"{self.name}-apiserver.log"
+
+    def ready(self):
+        try:
+            return self.request("GET", "/readyz") == 200
+        except OSError:
+            return False
+
+    def request(self, method, path, body=None):
+        """One request on this host itself, whatever the network does: the status."""
+        connection = http.client.HTTPSConnection("127.0.0.1", 6443)
+        try:
+            raw = self.host.connect("127.0.0.1", 6443, 3)
+            connection.sock = self.cluster.tls.wrap_socket(raw, server_hostname="127.0.0.1")
+            connection.request(method, path, json.dumps(body) if body else None,
+                               {"Authorization": f"Bearer {self.cluster.token}", "Content-Type": "application/json"})
+            return connection.getresponse().status
+        except http.client.HTTPException as error:
+            raise ConnectionError(str(error)) from error
+        finally:
+            connection.close()
+
+    def leads_etcd(self):
+        status = sh(*self.host.command(self.cluster.programs / "etcdctl", "endpoint", "status", "-w", "json"),
+                    env={"ETCDCTL_API": "3", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+        answer = json.loads(status)[0]["Status"]
+        return answer["leader"] == answer["header"]["member_id"]
+
+    def connections(self):
+        """How many established connections from the worker it holds."""
+        return len(sh(*self.host.command("ss", "-Htn", "state", "established", "sport", "=", ":6443",
+                                         "dst", WORKER_ADDRESS)).splitlines())
+
+
+class Cluster:
+    """The control plane and its one worker. `folder` is for keys and data, `logs` for what is kept on failure."""
+
+    def __init__(self, programs, folder, logs):
+        self.programs, self.folder, self.logs = programs, folder, logs
+        self.authority = Authority(folder, "ca")
+        self.token = secrets.token_hex(16)
+        (folder / "tokens.csv").write_text(f'{self.token},admin,1,"system:masters"\n')
+        key_pair(folder, "accounts")
+        self.tls = ssl.create_default_context(cafile=self.authority.certificate)
+        self.worker = Host("worker", WORKER_ADDRESS)
+        self.servers = [Server(self, name, address) for name, address in ADDRESSES.items()]
+        for address in ("127.0.0.1", *ADDRESSES.values()):
+            self.write_kubeconfig(address)
+
+    def serving_certificate(self, authority, name):
+        """With the names that kubespray gives it."""
+        names = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost", *ADDRESSES]
+        addresses = ["127.0.0.1", "::1", "10.96.0.1", *ADDRESSES.values()]
+        return authority.issue(f"{authority.certificate.stem}-{name}", "kube-apiserver",
+                               [f"DNS:{n}" for n in names] + [f"IP:{a}" for a in addresses])
+
+    def write_kubeconfig(self, address):
+        (self.folder / f"{address}.kubeconfig").write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "lab",
+            "clusters": [{"name": "lab", "cluster": {"server": f"https://{address}:6443",
+                                                     "certificate-authority": str(self.authority.certificate)}}],
+            "users": [{"name": "admin", "user": {"token": self.token}}],
+            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "admin"}}],
+        }))
+
+    def start(self):
+        for server in self.servers:
+            server.start_etcd()
+        for server in self.servers:
+            server.start_api()
+        self.wait_ready(90)
+
+    def wait_ready(self, limit):
+        for server in self.servers:
+            wait_until(server.ready, f"{server.name} ready", limit)
+
+    def stop(self):
+        programs = [p for s in self.servers for p in (s.api, s.etcd) if p]
+        with concurrent.futures.ThreadPoolExecutor(len(programs) or 1) as pool:
+            list(pool.map(lambda program: program.stop(3), programs))
+
+    def kubectl_command(self, *arguments, address="127.0.0.1"):
+        return self.worker.command(self.programs / "kubectl", "--kubeconfig", self.folder / f"{address}.kubeconfig",
+                                   "--cache-dir", self.folder / "kubectl-cache", *arguments)
+
+    def kubectl(self, *arguments, address="127.0.0.1", limit=60, **options):
+        return subprocess.run(self.kubectl_command(*arguments, address=address), capture_output=True, timeout=limit,
+                              **options)
+
+    def etcd_follower(self, preferred):
+        """The preferred server, or the next one if it leads: an election makes every API server wait, with any proxy."""
+        order = self.servers[preferred:] + self.servers[:preferred]
+        return next(server for server in order if not server.leads_etcd())

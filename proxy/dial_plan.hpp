@@ -83,7 +83,8 @@ class dial_plan {
   void answered(std::size_t i);
   /// More of the client's first bytes came; they are of this kind now.
   void flight_is(flight kind, time_point now);
-  /// All there is of the flight was handed to the kernel for this attempt.
+  /// Some of the flight was handed to the kernel for this attempt; all there is of it.
+  void sending(std::size_t i);
   void sent(std::size_t i, time_point now);
   /// Answers check_acknowledged, if so: the server's kernel had the whole flight at `at`. It is
   /// asked again otherwise.

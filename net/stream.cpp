@@ -299,15 +299,18 @@ asio::awaitable<stream::status> stream::watch() {
 void stream::close() noexcept {
   if (!is_open()) return;
   impl_->say_goodbye();
-  error_code ignored;
-  impl_->socket.close(ignored);
-  impl_->through.descriptor = -1;
+  drop();
 }
 
 void stream::reset() noexcept {
   if (!is_open()) return;
   error_code ignored;
   impl_->socket.set_option(asio::socket_base::linger(true, 0), ignored);
+  drop();
+}
+
+void stream::drop() noexcept {
+  error_code ignored;
   impl_->socket.close(ignored);
   impl_->through.descriptor = -1;
 }

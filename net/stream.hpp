@@ -65,6 +65,8 @@ class stream {
   void close() noexcept;
   /// Closes with RST.
   void reset() noexcept;
+  /// Closes with FIN alone, as the kernel does for a process that died.
+  void drop() noexcept;
   /// Ends pending operations with `operation_aborted`.
   void cancel() noexcept;
 

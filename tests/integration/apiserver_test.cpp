@@ -1,0 +1,162 @@
+#include "tests/support/fake_apiserver.hpp"
+#include "tests/support/poll_until.hpp"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/write.hpp>
+#include <gtest/gtest.h>
+
+namespace kubelane {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using namespace std::chrono_literals;
+
+// A blocking client of the plain protocol.
+struct plain_client {
+  explicit plain_client(const net::endpoint& server) {
+    socket.connect({server.address(), server.port()});
+  }
+  void send(const std::string& text) { asio::write(socket, asio::buffer(text)); }
+  std::string line() {
+    const auto size = asio::read_until(socket, asio::dynamic_buffer(pending), '\n');
+    auto result = pending.substr(0, size - 1);
+    pending.erase(0, size);
+    return result;
+  }
+  std::string bytes(std::size_t size) {
+    if (pending.size() < size)
+      asio::read(socket, asio::dynamic_buffer(pending),
+                 asio::transfer_exactly(size - pending.size()));
+    auto result = pending.substr(0, size);
+    pending.erase(0, size);
+    return result;
+  }
+  boost::system::error_code end() {
+    boost::system::error_code error;
+    asio::read(socket, asio::dynamic_buffer(pending), error);
+    return error;
+  }
+  bool has_data(std::chrono::milliseconds within) {
+    return test::poll_until([&] { return socket.available() > 0; }, within);
+  }
+
+  asio::io_context io;
+  tcp::socket socket{io};
+  std::string pending;
+};
+
+TEST(Apiserver, TellsItsNameAndStays) {
+  auto server = test::start_apiserver("cp7");
+  plain_client client(server.address());
+  client.send("name\n");
+  EXPECT_EQ(client.line(), "cp7");
+  client.send("name\n");
+  EXPECT_EQ(client.line(), "cp7");
+}
+
+TEST(Apiserver, SendsAVerifiablePattern) {
+  auto server = test::start_apiserver();
+  plain_client client(server.address());
+  client.send("bytes 300000\n");
+  EXPECT_TRUE(client.bytes(300'000) == demo::pattern(0, 300'000));
+}
+
+TEST(Apiserver, CountsToTheEndThenAnswers) {
+  auto server = test::start_apiserver();
+  plain_client client(server.address());
+  client.send("count 20\n" + std::string(300'000, 'x'));
+  client.socket.shutdown(tcp::socket::shutdown_send);
+  EXPECT_EQ(client.line(), "300000");
+  EXPECT_EQ(client.end(), asio::error::eof);
+  EXPECT_TRUE(client.pending == demo::pattern(0, 200'000));
+}
+
+TEST(Apiserver, ShutsItsSideFirst) {
+  auto server = test::start_apiserver();
+  plain_client client(server.address());
+  client.send("shut\n");
+  EXPECT_EQ(client.end(), asio::error::eof);
+  client.send(std::string(300'000, 'x'));
+  client.socket.close();
+  EXPECT_TRUE(test::poll_until([&] { return server.counters().received == 300'000; }));
+}
+
+TEST(Apiserver, EchoesToTheEnd) {
+  auto server = test::start_apiserver();
+  plain_client client(server.address());
+  client.send("echo\nhello");
+  EXPECT_EQ(client.bytes(5), "hello");
+  client.socket.shutdown(tcp::socket::shutdown_send);
+  EXPECT_EQ(client.end(), asio::error::eof);
+}
+
+TEST(Apiserver, PushesToAWatch) {
+  auto server = test::start_apiserver();
+  plain_client client(server.address());
+  client.send("name\n");
+  client.line();
+  server.with([](demo::apiserver& it) { it.push("event\n"); });
+  EXPECT_EQ(client.line(), "event");
+}
+
+TEST(Apiserver, FrozenIsConnectedButSilentUntilThawed) {
+  auto server = test::start_apiserver();
+  plain_client old(server.address());
+  old.send("name\n");
+  old.line();
+  server.freeze();
+  plain_client fresh(server.address());
+  fresh.send("name\n");
+  old.send("name\n");
+  EXPECT_FALSE(fresh.has_data(100ms));
+  EXPECT_FALSE(old.has_data(1ms));
+  server.thaw();
+  EXPECT_EQ(fresh.line(), "cp1");
+  EXPECT_EQ(old.line(), "cp1");
+}
+
+TEST(Apiserver, KilledRefusesAndComesBackOnTheSamePort) {
+  auto server = test::start_apiserver();
+  plain_client old(server.address());
+  old.send("name\n");
+  old.line();
+  server.kill();
+  EXPECT_EQ(old.end(), asio::error::eof);
+  EXPECT_THROW(plain_client{server.address()}, boost::system::system_error);
+  server.listen();
+  plain_client fresh(server.address());
+  fresh.send("name\n");
+  EXPECT_EQ(fresh.line(), "cp1");
+}
+
+TEST(Apiserver, StopsListeningButServesOn) {
+  auto server = test::start_apiserver();
+  plain_client old(server.address());
+  old.send("name\n");
+  old.line();
+  server.stop_listening();
+  EXPECT_THROW(plain_client{server.address()}, boost::system::system_error);
+  old.send("name\n");
+  EXPECT_EQ(old.line(), "cp1");
+}
+
+TEST(Apiserver, DropsConnectionsWithReset) {
+  auto server = test::start_apiserver();
+  plain_client client(server.address());
+  client.send("name\n");
+  client.line();
+  server.drop_connections(demo::first_act::reset);
+  EXPECT_EQ(client.end(), asio::error::connection_reset);
+}
+
+TEST(Apiserver, CountsAConnectionWithoutAByteAsAFailedHandshake) {
+  auto server = test::start_apiserver();
+  { plain_client client(server.address()); }
+  EXPECT_TRUE(test::poll_until([&] { return server.counters().failed_handshakes == 1; }));
+}
+
+}  // namespace
+}  // namespace kubelane

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "demo/apiserver_thread.hpp"
+#include "demo/certificates.hpp"
+
+#include <string>
+
+namespace kubelane::test {
+
+/// One authority for the whole test process.
+const demo::authority& test_authority();
+/// Its certificate for an API server, the same for all; keys cost time.
+const demo::identity& test_identity();
+/// `test_identity` as a server shows it.
+net::server_tls test_tls();
+/// A certificate of `from` as a server shows it.
+net::server_tls server_tls(const demo::authority& from, const demo::certificate_request& wanted);
+
+/// An API server on a thread of its own.
+using fake_apiserver = demo::apiserver_thread;
+
+/// `127.0.0.1`, any port, `test_tls`.
+demo::apiserver_options apiserver_options(std::string name = "cp1");
+/// One that runs.
+fake_apiserver start_apiserver(std::string name = "cp1");
+
+}  // namespace kubelane::test

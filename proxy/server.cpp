@@ -73,8 +73,7 @@ server::impl::impl(config::config initial, server_options given, telemetry::log&
       tick(io),
       watch(io),
       listen_retry(io),
-      leave_limit(io),
-      file({options.config_path}) {}
+      leave_limit(io) {}
 
 server::server(config::config settings, server_options options, telemetry::log& log)
     : impl_(std::make_unique<impl>(std::move(settings), std::move(options), log)) {}
@@ -206,7 +205,7 @@ void server::impl::on_watch() {
   watch.expires_after(watch_period);
   watch.async_wait([this](boost::system::error_code error) {
     if (error) return;
-    if (file.poll(health::clock::now()) && !stopping) reload("file changed");
+    if (options.watch.poll(health::clock::now()) && !stopping) reload("file changed");
     on_watch();
   });
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/config.hpp"
+#include "config/file_watch.hpp"
 #include "telemetry/log.hpp"
 
 #include <memory>

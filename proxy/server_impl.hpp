@@ -1,6 +1,5 @@
 #pragma once
 
-#include "config/file_watch.hpp"
 #include "health/checker.hpp"
 #include "net/reactor.hpp"
 #include "net/resolve.hpp"
@@ -97,7 +96,6 @@ struct server::impl {
   asio::steady_timer watch;
   asio::steady_timer listen_retry;
   asio::steady_timer leave_limit;
-  config::file_watch file;
 
   std::vector<known_address> known_addresses;     // of DNS names
   std::vector<std::string> last_warnings;         // about members, so that each is said once

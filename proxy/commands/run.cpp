@@ -28,6 +28,7 @@ struct run_options {
 };
 
 int run(const run_options& options) {
+  config::file_watch watch({options.path});
   auto loaded = config::load_file(options.path, net::host_addresses());
   const auto print = [&](const std::vector<config::problem>& list, config::severity how) {
     for (const auto& one : list) std::cerr << config::describe(options.path, one, how) << '\n';
@@ -39,7 +40,7 @@ int run(const run_options& options) {
   }
   print(loaded->warnings, config::severity::warning);
 
-  proxy::server_options server_options{options.path, std::nullopt};
+  proxy::server_options server_options{options.path, std::move(watch), std::nullopt};
   if (!options.level.empty()) server_options.level = levels.at(options.level);
   const auto& log_settings = loaded->settings.log;
   telemetry::log log(server_options.level.value_or(proxy::level_of(log_settings.level)),

@@ -1,6 +1,7 @@
 """What happens to a worker's clients, fault by fault. Each scenario runs a kubelane of its own, on its defaults."""
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from lab import faults
@@ -79,6 +80,18 @@ def etcd_killed(lab):
 
 
 @scenario
+def rolling(lab):
+    """the kube-apiservers restarted one after the other, each down for 8 s"""
+    def restart_each(kubelane):
+        for server in lab.cluster.servers:
+            with faults.terminated(server):
+                time.sleep(8)
+            recover(lab, kubelane)
+
+    return strike(lab, "rolling", None, nullcontext(), 0, silence=1.5, watch_lag=4, meanwhile=restart_each)
+
+
+@scenario
 def impostor(lab):
     """kube-apiserver comes back with a certificate of another authority"""
     target = lab.cluster.servers[2]
@@ -122,6 +135,13 @@ def paused(lab):
     """false alarm: kube-apiserver paused for 2 s"""
     target = lab.cluster.servers[0]
     return strike(lab, "paused", target, faults.frozen(target), 2)
+
+
+@scenario
+def quorum_lost(lab):
+    """false alarm: etcd without a quorum for 8 s, so that every API server is red"""
+    members = lab.cluster.servers[1:]
+    return strike(lab, "quorum-lost", None, faults.quorum_lost(lab.cluster, members), 8, excused_while=True)
 
 
 @scenario

@@ -58,6 +58,19 @@ def etcd_killed(server):
 
 
 @contextmanager
+def quorum_lost(cluster, members):
+    """The members hang (SIGSTOP): every API server says `[-]etcd failed`. Undone when all are ready again."""
+    for server in members:
+        server.etcd.signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for server in members:
+            server.etcd.signal(signal.SIGCONT)
+        cluster.wait_ready(60)
+
+
+@contextmanager
 def port_closed(server):
     """New connections are refused, established ones served: a graceful stop that takes its time."""
     with _rules(server.host.namespace, "inet", "input",

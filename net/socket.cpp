@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 namespace kubelane::net {
@@ -95,6 +96,21 @@ int take_error(int fd) {
 std::size_t unacknowledged_bytes(int fd) {
   int bytes = 0;
   return ioctl(fd, SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
+std::size_t unread_bytes(int fd) {
+  int bytes = 0;
+  return ioctl(fd, SIOCINQ, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
+bool discard_unread(int fd) {
+  constexpr std::size_t at_most = std::size_t{1} << 30;
+  for (int tries = 0; tries < 16; ++tries) {
+    const auto count = recv(fd, nullptr, at_most, MSG_TRUNC | MSG_DONTWAIT);
+    if (count > 0 || (count < 0 && errno == EINTR)) continue;
+    return count == 0 || errno != EAGAIN;
+  }
+  return false;
 }
 
 void reset(int fd) {

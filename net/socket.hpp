@@ -4,13 +4,18 @@
 
 #include <boost/system/result.hpp>
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 namespace kubelane::net {
+
+/// What a socket of the data path is registered for, once.
+inline constexpr std::uint32_t edge_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
 // Small tools over the socket calls. Each takes a descriptor and owns nothing.
 
@@ -44,6 +49,12 @@ void keep_alive_on(int fd, const keep_alive& how);
 int take_error(int fd);
 /// Bytes (and FIN) handed to the kernel that the peer's kernel has not acknowledged.
 std::size_t unacknowledged_bytes(int fd);
+
+/// Bytes received that nobody has read.
+std::size_t unread_bytes(int fd);
+/// Throws away what was received, within reason. True if the peer has ended (or there was an
+/// error).
+bool discard_unread(int fd);
 
 /// Ends the connection with a reset, even if another process holds the descriptor too. What was not
 /// sent yet is lost. The descriptor stays open. Where the peer expects nothing any more (closed

@@ -74,7 +74,9 @@ void dial_plan::flight_is(flight kind, time_point) {
   relay_to_the_one_that_may();
 }
 
-void dial_plan::sending(std::size_t i) { attempts_[i].sent_some = true; }
+void dial_plan::sending(std::size_t i) {
+  attempts_[i].sent_some = true;
+}
 
 void dial_plan::sent(std::size_t i, time_point now) {
   attempt& to = attempts_[i];

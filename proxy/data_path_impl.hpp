@@ -1,0 +1,97 @@
+#pragma once
+
+#include "proxy/admission.hpp"
+#include "proxy/data_path.hpp"
+#include "proxy/relay.hpp"
+#include "proxy/session.hpp"
+
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace kubelane::proxy {
+
+/// What `data_path` owns. Split over data_path.cpp (clients come, and how they leave) and
+/// data_path_events.cpp (what relays and sessions report).
+struct data_path::impl {
+  impl(net::reactor& reactor, upstream_pool& upstreams, const config::config& settings,
+       data_path_observer to, std::function<double()> random);
+  ~impl();
+
+  // data_path.cpp
+  void accepted(int client, const listener& from);
+  void turn_away(int client, const char* why);
+  void pause_accepting();
+  void try_to_accept();
+  void leave(upstream_id id, milliseconds spread, departure how);
+  void stay(upstream_id id);
+  void close_all(milliseconds spread);
+  time_point within(milliseconds spread);
+  void check_some();
+  void look_again();
+  void feed_starving();
+
+  // data_path_events.cpp
+  relay_context make_relay_seam();
+  session_context make_session_seam();
+  void relay_ended(relay& over, end_reason why);
+  void session_connected(session& over, relay::beginning from);
+  void session_ended(session& over, end_reason why);
+  void starved(relay& waiting);
+  void unproven(relay& reader);
+  void trouble_here(int error);
+  bool may_dial();
+
+  static constexpr milliseconds look_again_after{1};  // at a socket after a short read
+
+  using relay_list =
+      boost::intrusive::list<relay,
+                             boost::intrusive::member_hook<relay, relay_hook, &relay::everyone>,
+                             boost::intrusive::constant_time_size<false>>;
+  using doubtful_list =
+      boost::intrusive::list<relay,
+                             boost::intrusive::member_hook<relay, relay_hook, &relay::doubtful>,
+                             boost::intrusive::constant_time_size<false>>;
+  using starving_list =
+      boost::intrusive::list<relay,
+                             boost::intrusive::member_hook<relay, relay_hook, &relay::starving>,
+                             boost::intrusive::constant_time_size<false>>;
+  using session_list =
+      boost::intrusive::list<session,
+                             boost::intrusive::member_hook<session, relay_hook, &session::everyone>,
+                             boost::intrusive::constant_time_size<false>>;
+
+  net::reactor& loop;
+  upstream_pool& pool;
+  config::config settings;
+  data_path_observer observer;
+  std::function<double()> random01;
+
+  descriptor_guard descriptors;
+  pipe_pool pipes;
+  traffic_ledger ledger;
+  hedge_budget budget;
+  pool_view view;
+  rate_limit dials_while_down{90};
+  problem_log problems;
+  std::array<std::uint8_t, flight_limit + 1> scratch{};
+
+  std::vector<std::unique_ptr<listener>> listeners;
+  relay_list relays;
+  session_list sessions;
+  doubtful_list doubtful;
+  starving_list starving;
+  std::size_t relay_count = 0;
+  std::size_t session_count = 0;
+  bool paused = false;
+
+  net::timer checking;   // relays, some at a time
+  net::timer looking;    // at short reads
+  net::timer feeding;    // pumps without a pipe
+  net::timer accepting;  // after a pause
+
+  relay_context relay_seam;
+  session_context session_seam;
+};
+
+}  // namespace kubelane::proxy

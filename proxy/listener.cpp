@@ -1,0 +1,109 @@
+#include "proxy/listener.hpp"
+
+#include "net/socket.hpp"
+
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace kubelane::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int backlog = 4096;
+constexpr int largest_burst = 64;
+constexpr char loopback_device[] = "lo";
+// A client that vanished without a word must not count for ever. On this host the kernel tells.
+constexpr net::keep_alive remote_client_keep_alive{.idle = 60s, .interval = 10s, .count = 3};
+
+void set_flag(int fd, int level, int name) {
+  const int on = 1;
+  setsockopt(fd, level, name, &on, sizeof on);
+}
+
+// Unprivileged since Linux 5.7, but only once: EPERM on a socket that is bound already.
+void bind_to_loopback_device(int fd) {
+  char bound[IFNAMSIZ] = "";
+  socklen_t size = sizeof bound;
+  if (getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, bound, &size) == 0 && bound[0] != '\0') return;
+  setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, loopback_device, sizeof loopback_device);
+}
+
+int bind_and_listen(int fd, const net::endpoint& where) {
+  set_flag(fd, SOL_SOCKET, SO_REUSEADDR);
+  if (where.address().is_v6()) set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+  if (net::is_loopback(where)) bind_to_loopback_device(fd);
+  const auto address = net::to_address(where);
+  if (bind(fd, address.get(), address.size) != 0 || listen(fd, backlog) != 0) return errno;
+  return 0;
+}
+
+bool is_want_of_resources(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+}  // namespace
+
+boost::system::result<int> open_listener(const net::endpoint& where) {
+  const int fd = net::open_tcp(where);
+  int error = fd < 0 ? errno : 0;
+  if (error == 0) error = bind_and_listen(fd, where);
+  if (error == 0) return fd;
+  if (fd >= 0) close(fd);
+  return boost::system::error_code(error, boost::system::system_category());
+}
+
+listener::listener(net::reactor& loop, int listening, const seam& to)
+    : loop_(loop),
+      to_(to),
+      address_(net::local_of(listening).value_or(net::endpoint{})),
+      is_loopback_(net::is_loopback(address_)) {
+  fcntl(listening, F_SETFL, fcntl(listening, F_GETFL) | O_NONBLOCK);
+  if (is_loopback_) bind_to_loopback_device(listening);
+  net::send_at_once(listening);
+  if (!is_loopback_) net::keep_alive_on(listening, remote_client_keep_alive);
+  // Level-triggered: then one accept a client is enough, with none in vain to find the end.
+  socket_ = loop_.watch(listening, EPOLLIN, on_event, this);
+}
+
+void listener::pause() {
+  if (paused_ || !socket_) return;
+  paused_ = true;
+  socket_.change(0);
+}
+
+void listener::resume() {
+  if (!paused_) return;
+  paused_ = false;
+  socket_.change(EPOLLIN);
+}
+
+void listener::on_event(void* self, std::uint32_t) {
+  auto& it = *static_cast<listener*>(self);
+  const auto turn = it.loop_.turn_number();
+  // One is enough unless more waited last turn: then twice as many.
+  it.burst_ = turn - it.filled_turn_ > 1 ? 1 : std::min(2 * it.burst_, largest_burst);
+  it.accept_some();
+}
+
+void listener::accept_some() {
+  for (int taken = 0; taken < burst_ && !paused_; ++taken) {
+    const int client = accept4(socket_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (client >= 0) {
+      to_.accepted(to_.owner, client, *this);
+      continue;
+    }
+    if (is_want_of_resources(errno)) return to_.out_of_descriptors(to_.owner);
+    if (errno == EAGAIN) return;
+  }
+  filled_turn_ = loop_.turn_number();
+}
+
+}  // namespace kubelane::proxy

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "net/endpoint.hpp"
+#include "net/reactor.hpp"
+
+#include <boost/system/result.hpp>
+
+#include <cstdint>
+
+namespace kubelane::proxy {
+
+/// Opens, binds and listens; the error says what failed (`address_in_use`, `permission_denied`,
+/// `address_not_available`, ...). A loopback address is bound to the device `lo` too, so that a
+/// neighbour cannot reach it where `route_localnet` is on. IPv6 listeners take IPv6 alone.
+boost::system::result<int> open_listener(const net::endpoint& where);
+
+/// One listening socket: accepts for as long as it lives, unless paused.
+class listener {
+ public:
+  struct seam {
+    void* owner;
+    /// A client, non-blocking; the callee owns the descriptor.
+    void (*accepted)(void* owner, int client, const listener& from);
+    /// No descriptor or memory for a client; it still waits. The callee pauses.
+    void (*out_of_descriptors)(void* owner);
+  };
+
+  /// Takes the descriptor over, which may come from another process. Options that its clients
+  /// inherit are set here.
+  listener(net::reactor& loop, int listening, const seam& to);
+
+  void pause();
+  void resume();
+  int fd() const noexcept { return socket_.fd(); }
+  /// Its clients are on this host.
+  bool is_loopback() const noexcept { return is_loopback_; }
+  const net::endpoint& address() const noexcept { return address_; }
+
+ private:
+  static void on_event(void* self, std::uint32_t events);
+  void accept_some();
+
+  net::reactor& loop_;
+  seam to_;
+  net::endpoint address_;
+  net::watched_fd socket_;
+  bool is_loopback_;
+  bool paused_ = false;
+  int burst_ = 1;                  // clients that are accepted a turn
+  std::uint64_t filled_turn_ = 0;  // when there were at least as many
+};
+
+}  // namespace kubelane::proxy

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "proxy/pipe_pool.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kubelane::proxy {
+
+/// One socket of a relay, as the pumps see it. What events have said is remembered here, since the
+/// reactor is edge-triggered: a flag is cleared only by a call that said "would block".
+struct pump_end {
+  int fd = -1;
+  int error = 0;  ///< the first one; the kernel reports each once, then a read looks like an end
+  bool readable = false;
+  bool writable = false;
+  bool hung_up = false;         ///< an end or an error is behind the bytes: read on until it comes
+  bool unproven = false;        ///< the last read was short and nobody looked again
+  std::uint32_t read_turn = 0;  ///< of the last read
+};
+
+/// Remembers what an epoll event says; takes the socket's pending error, if it has one.
+void note_events(pump_end& at, std::uint32_t events);
+
+/// Why a pump stopped.
+enum class pump_status {
+  idle,           ///< nothing to read
+  blocked,        ///< the sink takes no more
+  spent,          ///< the budget is used up; there may be more
+  no_pipe,        ///< out of descriptors
+  ended,          ///< the source ended, and everything was passed on
+  source_failed,  ///< source.error is set, and everything before it was passed on
+  sink_failed,    ///< sink.error is set
+};
+
+/// Moves bytes one way: socket to pipe to socket, by splice(2), so that they are always in the
+/// kernel. Knows what its pipe holds and does not ask.
+///
+/// A read that brings less than asked for usually means that there is no more, and then it costs a
+/// system call a message to look again. Not always: a pipe has 16 places, and each segment of the
+/// network takes at least one, however short. So it looks again at once where many segments are
+/// likely (many bytes, or reads in successive turns), and else leaves `unproven` set.
+class pump {
+ public:
+  /// The pipe goes back to the pool as soon as it is empty, unless `hold` was called.
+  explicit pump(pipe_pool& pipes) noexcept : pipes_(&pipes) {}
+  pump(const pump&) = delete;
+  pump& operator=(const pump&) = delete;
+  ~pump() { discard(); }
+
+  struct moved {
+    std::size_t read = 0;
+    std::size_t written = 0;
+  };
+  /// Moves until it cannot, or `budget` bytes were read. `turn` numbers the loop's turns.
+  pump_status run(pump_end& source, pump_end& sink, std::size_t budget, std::uint32_t turn,
+                  moved& sum);
+
+  /// Bytes in the pipe.
+  std::uint32_t holds() const noexcept { return holds_; }
+  /// Everything was read: the source's end was seen, or the limit reached.
+  bool source_ended() const noexcept { return ended_; }
+  /// Reads no more than this from now on, then behaves as if the source had ended.
+  void limit(std::size_t bytes) noexcept;
+  /// Drops what is on its way.
+  void discard() noexcept;
+
+ private:
+  pump_status drain(pump_end& sink, moved& sum);
+  pump_status fill(pump_end& source, std::uint32_t turn, moved& sum);
+  void give_pipe_back() noexcept;
+
+  static constexpr std::size_t unlimited = SIZE_MAX;
+
+  pipe_pool* pipes_;
+  pipe pipe_;
+  std::uint32_t holds_ = 0;
+  std::size_t left_ = unlimited;
+  bool ended_ = false;
+};
+
+}  // namespace kubelane::proxy

@@ -49,7 +49,7 @@ struct plain_client {
 };
 
 TEST(Apiserver, TellsItsNameAndStays) {
-  auto server = test::start_apiserver("cp7");
+  test::fake_apiserver server("cp7");
   plain_client client(server.address());
   client.send("name\n");
   EXPECT_EQ(client.line(), "cp7");
@@ -58,14 +58,14 @@ TEST(Apiserver, TellsItsNameAndStays) {
 }
 
 TEST(Apiserver, SendsAVerifiablePattern) {
-  auto server = test::start_apiserver();
+  test::fake_apiserver server;
   plain_client client(server.address());
   client.send("bytes 300000\n");
   EXPECT_TRUE(client.bytes(300'000) == demo::pattern(0, 300'000));
 }
 
 TEST(Apiserver, CountsToTheEndThenAnswers) {
-  auto server = test::start_apiserver();
+  test::fake_apiserver server;
   plain_client client(server.address());
   client.send("count 20\n" + std::string(300'000, 'x'));
   client.socket.shutdown(tcp::socket::shutdown_send);
@@ -75,7 +75,7 @@ TEST(Apiserver, CountsToTheEndThenAnswers) {
 }
 
 TEST(Apiserver, ShutsItsSideFirst) {
-  auto server = test::start_apiserver();
+  test::fake_apiserver server;
   plain_client client(server.address());
   client.send("shut\n");
   EXPECT_EQ(client.end(), asio::error::eof);
@@ -85,7 +85,7 @@ TEST(Apiserver, ShutsItsSideFirst) {
 }
 
 TEST(Apiserver, EchoesToTheEnd) {
-  auto server = test::start_apiserver();
+  test::fake_apiserver server;
   plain_client client(server.address());
   client.send("echo\nhello");
   EXPECT_EQ(client.bytes(5), "hello");
@@ -94,7 +94,7 @@ TEST(Apiserver, EchoesToTheEnd) {
 }
 
 TEST(Apiserver, PushesToAWatch) {
-  auto server = test::start_apiserver();
+  test::fake_apiserver server;
   plain_client client(server.address());
   client.send("name\n");
   client.line();
@@ -103,7 +103,7 @@ TEST(Apiserver, PushesToAWatch) {
 }
 
 TEST(Apiserver, FrozenIsConnectedButSilentUntilThawed) {
-  auto server = test::start_apiserver();
+  test::fake_apiserver server;
   plain_client old(server.address());
   old.send("name\n");
   old.line();
@@ -119,7 +119,7 @@ TEST(Apiserver, FrozenIsConnectedButSilentUntilThawed) {
 }
 
 TEST(Apiserver, KilledRefusesAndComesBackOnTheSamePort) {
-  auto server = test::start_apiserver();
+  test::fake_apiserver server;
   plain_client old(server.address());
   old.send("name\n");
   old.line();
@@ -133,7 +133,7 @@ TEST(Apiserver, KilledRefusesAndComesBackOnTheSamePort) {
 }
 
 TEST(Apiserver, StopsListeningButServesOn) {
-  auto server = test::start_apiserver();
+  test::fake_apiserver server;
   plain_client old(server.address());
   old.send("name\n");
   old.line();
@@ -144,7 +144,7 @@ TEST(Apiserver, StopsListeningButServesOn) {
 }
 
 TEST(Apiserver, DropsConnectionsWithReset) {
-  auto server = test::start_apiserver();
+  test::fake_apiserver server;
   plain_client client(server.address());
   client.send("name\n");
   client.line();
@@ -153,7 +153,7 @@ TEST(Apiserver, DropsConnectionsWithReset) {
 }
 
 TEST(Apiserver, CountsAConnectionWithoutAByteAsAFailedHandshake) {
-  auto server = test::start_apiserver();
+  test::fake_apiserver server;
   { plain_client client(server.address()); }
   EXPECT_TRUE(test::poll_until([&] { return server.counters().failed_handshakes == 1; }));
 }

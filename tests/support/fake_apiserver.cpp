@@ -34,8 +34,4 @@ demo::apiserver_options apiserver_options(std::string name) {
   return result;
 }
 
-fake_apiserver start_apiserver(std::string name) {
-  return fake_apiserver(apiserver_options(std::move(name)));
-}
-
 }  // namespace kubelane::test

@@ -16,12 +16,15 @@ net::server_tls test_tls();
 /// A certificate of `from` as a server shows it.
 net::server_tls server_tls(const demo::authority& from, const demo::certificate_request& wanted);
 
-/// An API server on a thread of its own.
-using fake_apiserver = demo::apiserver_thread;
-
 /// `127.0.0.1`, any port, `test_tls`.
-demo::apiserver_options apiserver_options(std::string name = "cp1");
-/// One that runs.
-fake_apiserver start_apiserver(std::string name = "cp1");
+demo::apiserver_options apiserver_options(std::string name);
+
+/// An API server with these defaults, on a thread of its own.
+class fake_apiserver : public demo::apiserver_thread {
+ public:
+  explicit fake_apiserver(std::string name = "cp1")
+      : apiserver_thread(apiserver_options(std::move(name))) {}
+  explicit fake_apiserver(demo::apiserver_options options) : apiserver_thread(std::move(options)) {}
+};
 
 }  // namespace kubelane::test

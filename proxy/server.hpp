@@ -11,7 +11,9 @@
 namespace kubelane::proxy {
 
 struct server_options {
-  std::string config_path;                    ///< re-read on SIGHUP and when the file changes
+  std::string config_path;  ///< re-read on SIGHUP and when the file changes
+  /// Of that file, made before it was read, so that no change in between is missed.
+  config::file_watch watch;
   std::optional<telemetry::log_level> level;  ///< instead of the configuration's
 };
 

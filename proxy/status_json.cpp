@@ -62,7 +62,7 @@ quorum_view quorum_of(const pool_status& status) {
     ++view.members;
     if (one.state == health::state::ready) ++view.ready;
   }
-  view.majority = health::majority(view.members);
+  view.majority = health::quorum::majority(view.members);
   view.spare = view.ready - view.majority;
   return view;
 }

@@ -89,6 +89,7 @@ class message_reader {
       auto [failure, n] = co_await from.read_some(asio::buffer(buffer));
       if (failure == asio::error::eof && parser_->got_some()) {
         parser_->put_eof(error);
+        if (error == http::error::partial_message) error = stream_error::truncated;
         co_return error;
       }
       if (failure) co_return failure;

@@ -50,7 +50,7 @@ std::string to_text(const http_response& response);
 /// responses are passed by.
 ///
 /// `read` can be repeated after a time-out and goes on where it was. Errors: the stream's (`eof`
-/// only before the first byte), or the parser's for what is no HTTP, is cut short or too large.
+/// only before the first byte), `truncated`, or the parser's for what is no HTTP or too large.
 class http_response_reader {
  public:
   explicit http_response_reader(http_limits limits = {});

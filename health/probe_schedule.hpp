@@ -1,0 +1,48 @@
+#pragma once
+
+#include "health/evidence.hpp"
+
+namespace kubelane::health {
+
+/// When one upstream is probed next. Pure: time and randomness are arguments.
+///
+/// Due at once when made. While a probe runs nothing is due; a wish during it is kept, so that a
+/// probe starts after the evidence that asked for it.
+class probe_schedule {
+ public:
+  /// A probe starts now.
+  void started() noexcept {
+    asked_ = false;
+    reconnected_ = false;
+  }
+  /// It was reported, and the next one may wait this long.
+  void reported(time_point now, milliseconds delay) noexcept { due_ = now + delay; }
+  /// Somebody wants to know sooner.
+  void asked() noexcept { asked_ = true; }
+
+  enum class after_loss {
+    reconnect,  ///< TCP alone, at once
+    probe,      ///< at once: it was lost again right after reconnecting
+  };
+  /// The held connection ended between two probes.
+  after_loss lost() const noexcept {
+    return reconnected_ ? after_loss::probe : after_loss::reconnect;
+  }
+  /// Connected again after a loss. A whole fleet may be doing the same: each goes on after a random
+  /// part of the interval. `random01` in [0, 1).
+  void reconnected(time_point now, milliseconds interval, double random01) noexcept {
+    reconnected_ = true;
+    due_ = now + std::chrono::duration_cast<milliseconds>(interval * random01);
+  }
+
+  bool is_due(time_point now) const noexcept { return asked_ || now >= due_; }
+  /// Unless somebody asks sooner.
+  time_point due() const noexcept { return due_; }
+
+ private:
+  time_point due_{};
+  bool asked_ = false;
+  bool reconnected_ = false;  // since the last probe
+};
+
+}  // namespace kubelane::health

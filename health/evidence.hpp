@@ -51,18 +51,21 @@ enum class phase { connect, tls, answer };
 struct probe_report {
   outcome result = outcome::timed_out;
   phase reached = phase::connect;
-  time_point started;  ///< when this exchange began (the request, on a held connection)
-  time_point finished;
+  time_point started{};  ///< when this exchange began (the request, on a held connection)
+  time_point finished{};
   bool verified = true;      ///< false: identity could not be checked (no CA yet, or verify: none)
   bool etcd_failed = false;  ///< not_ready, and the failed checks name etcd or etcd-readiness
   /// The cause in words, as shown to people: `etcd, poststarthook/x`, `certificate expired`,
   /// `401 Unauthorized`, `no CA file yet`; empty for a plain pass.
-  std::string detail;
+  std::string detail{};
   /// How late this process' own loop was at worst meanwhile; its starvation is not the server's.
   milliseconds loop_lag{0};
   /// Bytes of the server's process arrived during this probe although it failed (it answered a
   /// handshake, but not the request): such a server is slow, not hung.
   bool heard = false;
+  /// Made on the connection held since an earlier probe: its answer does not show that new
+  /// connections are accepted, so it does not end `refused`.
+  bool held = false;
 };
 
 /// How one client's dial to an upstream ended.

@@ -26,6 +26,11 @@ const char* in_words(phase reached) {
   return "?";
 }
 
+bool is_answer(outcome result) {
+  return result == outcome::passed || result == outcome::unauthorized ||
+         result == outcome::shutting_down || result == outcome::not_ready;
+}
+
 std::string or_else(const std::string& detail, const char* fallback) {
   return detail.empty() ? fallback : detail;
 }
@@ -52,6 +57,7 @@ tracker::effect tracker::record(const probe_report& report, time_point now) {
   if (state_ == state::unresolved) return effect::hidden;
   if (discards(report)) return effect::discarded;
   discarded_ = 0;
+  if (state_ == state::refused && report.held && is_answer(report.result)) return effect::hidden;
   last_ = report.result;
   if (report.result == outcome::local_trouble) {
     hide(report, now);
@@ -145,7 +151,7 @@ void tracker::time_out(const probe_report& report, time_point now) {
   const auto fall = settings_.fall;
   const auto probes = std::to_string(fall) + " probes timed out (" + in_words(report.reached) + ")";
   if (static_cast<int>(silent_.size()) >= fall) {
-    if (state_ != state::hung)
+    if (state_ != state::hung && report.finished - silent_.front() >= usual_time())
       become(state::hung, matter::plain, probes + ", nothing heard from it", now);
   } else if (time_outs_ >= fall) {
     if (state_ != state::slow)

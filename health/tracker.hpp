@@ -46,7 +46,9 @@ struct exchange {
 /// probes time out.
 ///
 /// `fall` time-outs in a row are `hung` if no byte was heard since the earliest of them began, else
-/// `slow`; bytes heard later turn hung into slow at once, silence turns slow into hung.
+/// `slow`; bytes heard later turn hung into slow at once, silence turns slow into hung. However
+/// hastily it was probed, it is not hung sooner than `fall` probes take at their usual pace: a
+/// server may be paused for two seconds.
 ///
 /// After a fall from `ready`, `rise` passes in a row make it ready again, but not before the
 /// hold-down is over: nothing after the first fall, then once, twice, four times `hold_down`, at
@@ -54,6 +56,9 @@ struct exchange {
 ///
 /// Answers other than 200 less than 400 ms apart count once: the server may have asked etcd once
 /// for all of them.
+///
+/// What a refusing upstream answers on the held connection changes nothing: it may serve on while
+/// it accepts no new connection.
 ///
 /// A time-out during which this process' own loop was late by more than half the limit is
 /// discarded, but never more than three in a row.
@@ -70,7 +75,7 @@ class tracker {
     passed,         ///< 200, 401 or 403
     first_failure,  ///< the first of a row
     failed,         ///< a further one
-    hidden,         ///< local trouble: says nothing of the upstream
+    hidden,  ///< says nothing of the upstream: local trouble, or a refusing one's held connection
   };
   effect record(const probe_report& report, time_point now);
 
@@ -109,6 +114,8 @@ class tracker {
   /// From the first soft failure or suspicion on, until a pass; a byte is enough if no probe
   /// failed.
   bool doubtful() const;
+  /// Client bytes are unanswered, and no byte or pass came since.
+  bool suspected() const { return suspected_.has_value(); }
   /// Passes were seen since it fell.
   bool recovering() const { return passes_ > 0; }
   /// When it became ready after a fall; nothing if it is not ready or never fell.
@@ -156,6 +163,7 @@ class tracker {
   bool is_worse() const;
   matter mixed_matter() const;
   std::optional<time_point> silence_so_far() const;
+  milliseconds usual_time() const;
   bool asks_soon_after_time_out(bool leaving) const;
   milliseconds interval(double random01, time_point now);
   milliseconds pace(std::optional<milliseconds> leaving_in) const;

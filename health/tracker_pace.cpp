@@ -52,6 +52,10 @@ milliseconds tracker::next_delay(std::optional<milliseconds> leaving_in, double 
   return settings_.interval;
 }
 
+milliseconds tracker::usual_time() const {
+  return settings_.fall * settings_.timeout + (settings_.fall - 1) * after_time_out;
+}
+
 bool tracker::asks_soon_after_time_out(bool leaving) const {
   if (state_ == state::slow) return !silent_.empty();
   if (state_ == state::hung || state_ == state::dead) return leaving;

@@ -10,8 +10,6 @@ using health::state;
 
 namespace {
 
-constexpr milliseconds together = 10s;
-
 int tier_of_state(state value, health::membership member) {
   switch (value) {
     case state::ready:
@@ -48,12 +46,6 @@ bool was_ready_around(const pool_member& it, time_point first) {
 
 bool answers_200_since(const pool_member& it, time_point after) {
   return can_vouch(it) && it.tracker.passed_plainly() && it.tracker.last_pass().started >= after;
-}
-
-// Green for ten seconds, and ten seconds after `since`.
-bool is_settled(const pool_member& it, time_point since) {
-  const auto started = it.tracker.last_pass().started;
-  return started >= since + together && started >= it.tracker.passing_since() + together;
 }
 
 }  // namespace
@@ -132,29 +124,31 @@ std::optional<found_witness> find_witness(const pool_member& of, time_point afte
   return best;
 }
 
-std::optional<witness> find_etcd_witness(const pool_member& of, time_point first,
-                                         const members& all) {
+etcd_witness find_etcd_witness(const pool_member& of, time_point first, const members& all) {
   const auto after = closing::etcd_threshold(first);
-  std::optional<witness> vouched;
+  etcd_witness found;
   std::optional<time_point> red_since;
   for (const auto& each : all) {
     if (each->id == of.id) continue;
     if (answers_200_since(*each, after)) {
       const auto pass = each->tracker.last_pass();
-      const bool steady = each->tracker.last_failure() < of.closing.steady_since();
-      if (!vouched) vouched = witness{pass.started, pass.finished, true};
-      vouched->finished = std::max(vouched->finished, pass.finished);
-      vouched->steady = vouched->steady && steady;
+      if (!found.what) found.what = witness{pass.started, pass.finished, true};
+      found.what->started = std::min(found.what->started, pass.started);
+      found.what->finished = std::max(found.what->finished, pass.finished);
+      found.what->steady &= each->tracker.last_failure() < of.closing.steady_since();
     } else if (was_ready_around(*each, first)) {
-      if (each->tracker.current() == state::ready) return std::nullopt;
+      if (each->tracker.current() == state::ready) return {};  // it has not been asked yet
       red_since = std::max(red_since.value_or(first), each->left_ready.value_or(first));
     }
   }
-  if (!vouched || !red_since) return vouched;
-  const bool all_settled = std::all_of(all.begin(), all.end(), [&](const auto& each) {
-    return each->id == of.id || !answers_200_since(*each, after) || is_settled(*each, *red_since);
-  });
-  return all_settled ? vouched : std::nullopt;
+  if (!found.what || !red_since) return found;
+  auto settled = *red_since;
+  for (const auto& each : all)
+    if (each->id != of.id && answers_200_since(*each, after))
+      settled = std::max(settled, each->tracker.passing_since());
+  found.ask_at = settled + together;
+  if (found.what->started < *found.ask_at) found.what.reset();
+  return found;
 }
 
 }  // namespace kubelane::proxy

@@ -36,7 +36,7 @@ struct pool_member {
   unsigned told = 1;                             ///< matters told since then, as bits
   time_point verdict{};                          ///< when it was last found hung or dead
   std::optional<time_point> left_ready;          ///< when it was last ready, if it is not now
-  time_point ask_after{};                        ///< a probe that began later than this is wanted
+  time_point ask_from{};  ///< a probe that begins not earlier than this is wanted
 
   /// Who answered while this one was silent, and how often it failed again after that.
   std::optional<witness> other;
@@ -46,6 +46,9 @@ struct pool_member {
 };
 
 using members = std::vector<std::unique_ptr<pool_member>>;
+
+/// What happens to two upstreams within this time may have one cause, on this side of them.
+constexpr milliseconds together{10'000};
 
 /// 1 to 4, 5 for an impostor; 0: never a candidate.
 int tier_of(const pool_member& of);
@@ -68,10 +71,13 @@ struct found_witness {
 std::optional<found_witness> find_witness(const pool_member& of, time_point after,
                                           time_point steady_since, const members& all);
 
-/// The same for an upstream that lost etcd at `first`: all others that were ready in the ten
-/// seconds before must have answered 200 to a probe begun two seconds after. One that did not is
+/// The same for an upstream that lost etcd: all others that were ready in the ten seconds before
+/// must have answered 200 to a probe begun two seconds after its first failure. One that did not is
 /// passed over when it has been red, and all others green, for ten seconds.
-std::optional<witness> find_etcd_witness(const pool_member& of, time_point first,
-                                         const members& all);
+struct etcd_witness {
+  std::optional<witness> what;
+  std::optional<time_point> ask_at;  ///< what the others answer then will decide
+};
+etcd_witness find_etcd_witness(const pool_member& of, time_point first, const members& all);
 
 }  // namespace kubelane::proxy

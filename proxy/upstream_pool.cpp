@@ -154,13 +154,26 @@ void upstream_pool::impl::forget_removed(time_point now) {
 
 // --- evidence ------------------------------------------------------------------------------------
 
-void upstream_pool::impl::ask(pool_member& it, time_point after) {
-  it.ask_after = std::max(it.ask_after, after);
-  const auto asked = std::any_of(effects.begin(), effects.end(), [&](const effect& each) {
-    const auto* asks = std::get_if<probe_now>(&each);
-    return asks && asks->id == it.id;
-  });
-  if (!asked) effects.push_back(probe_now{it.id});
+void upstream_pool::impl::ask(pool_member& it) {
+  request_of(it);
+}
+
+// Once is enough: as long as its probes begin too early, report_probe asks again.
+void upstream_pool::impl::ask(pool_member& it, time_point from) {
+  if (it.ask_from >= from) return;
+  it.ask_from = from;
+  request_of(it);
+}
+
+void upstream_pool::impl::ask_fresh(const pool_member& it) {
+  request_of(it).fresh = true;
+}
+
+probe_now& upstream_pool::impl::request_of(const pool_member& it) {
+  for (auto& each : effects)
+    if (auto* request = std::get_if<probe_now>(&each); request && request->id == it.id)
+      return *request;
+  return std::get<probe_now>(effects.emplace_back(probe_now{.id = it.id}));
 }
 
 // Those that fail too are asked again soon anyway; in step with each other they would count one
@@ -168,7 +181,7 @@ void upstream_pool::impl::ask(pool_member& it, time_point after) {
 void upstream_pool::impl::ask_others(const pool_member& than, time_point after) {
   for (const auto& each : all) {
     if (each->id == than.id || each->removed || !each->want.address) continue;
-    if (!each->tracker.failing()) ask(*each, after);
+    if (!each->tracker.failing()) ask(*each, after + time_point::duration(1));
   }
 }
 
@@ -197,11 +210,12 @@ milliseconds upstream_pool::report_probe(upstream_id id, const health::probe_rep
   it->tracker.heard(it->act.last_heard);
   const auto what = it->tracker.record(report, now);
   if (what == health::tracker::effect::discarded) return 0ms;
+  if (what == health::tracker::effect::hidden && report.held) impl_->ask_fresh(*it);
   impl_->learn(*it, report, what);
   if (what == health::tracker::effect::first_failure)
     impl_->ask_others(*it, it->tracker.silence().value_or(report.started));
   impl_->review(now);
-  if (report.started < it->ask_after) return 0ms;
+  if (report.started < it->ask_from) return 0ms;
   const auto leaving_in = it->connections > 0 ? it->closing.leaving_in(now) : std::nullopt;
   return it->tracker.next_delay(leaving_in, impl_->random01(), now);
 }
@@ -212,6 +226,7 @@ void upstream_pool::report_dial(upstream_id id, health::dial_result result, time
   if (result != health::dial_result::connected && !it->dials.empty()) it->dials.pop_front();
   switch (result) {
     case health::dial_result::refused:
+      if (it->tracker.current() != state::refused) impl_->ask_fresh(*it);
       if (it->tracker.dial_refused(now)) impl_->ask_others(*it, now);
       break;
     case health::dial_result::host_silent:
@@ -222,7 +237,8 @@ void upstream_pool::report_dial(upstream_id id, health::dial_result result, time
       it->tracker.dial_failed();
       break;
     case health::dial_result::connected:
-      if (it->tracker.current() == state::refused && !it->tracker.recovering()) impl_->ask(*it);
+      if (it->tracker.current() == state::refused && !it->tracker.recovering())
+        impl_->ask_fresh(*it);
       break;
     case health::dial_result::local_trouble:
     case health::dial_result::abandoned:
@@ -272,6 +288,7 @@ void upstream_pool::tick(time_point now) {
     const auto was = each->tracker.current();
     each->tracker.heard(each->act.last_heard);
     if (each->tracker.current() != was) impl_->ask(*each);
+    if (each->tracker.suspected()) continue;
     const auto arose = each->suspicion.raise(each->act.unanswered_since, each->act.bytes_up, now);
     if (!arose) continue;
     each->tracker.suspect(*arose);

@@ -45,9 +45,11 @@ struct wanted_upstream {
 
 // What the pool asks of its owner. Each names the upstream by id.
 
-/// Probe it as soon as possible instead of waiting for the interval.
+/// Probe it as soon as possible instead of waiting for the interval. If a probe is in flight,
+/// nothing needs to be done: `report_probe` asks again if that one began too early.
 struct probe_now {
   upstream_id id;
+  bool fresh = false;  ///< on a new connection: does it accept?
 };
 /// Its state or cause changed; one log line.
 struct upstream_changed {

@@ -23,7 +23,10 @@ struct upstream_pool::impl {
   void remove(pool_member& it, time_point now);
   void forget_removed(time_point now);
 
-  void ask(pool_member& it, time_point after = {});
+  void ask(pool_member& it);
+  void ask(pool_member& it, time_point from);
+  probe_now& request_of(const pool_member& it);
+  void ask_fresh(const pool_member& it);
   void ask_others(const pool_member& than, time_point after);
   void learn(pool_member& it, const health::probe_report& report, health::tracker::effect what);
   void tell(pool_member& it, time_point now);
@@ -31,7 +34,7 @@ struct upstream_pool::impl {
   void review(time_point now);
   void watch_silence(pool_member& it);
   void consider(pool_member& it, bool panic, time_point now);
-  std::optional<witness> witness_for(const pool_member& it, const grounds& why) const;
+  std::optional<witness> witness_for(const pool_member& it, const grounds& why, time_point now);
   void close(const pool_member& it, const closing::order& how);
   choice choice_of(const pool_member& it, time_point now) const;
   upstream_status status_of(const pool_member& it, time_point now) const;

@@ -57,27 +57,35 @@ void upstream_pool::impl::watch_silence(pool_member& it) {
   const auto* known = it.other ? find(it.other_id) : nullptr;
   if (known && !known->removed && !known->tracker.failing() && it.other->started > *after) return;
   it.other.reset();
-  const auto found = find_witness(it, *after, *it.tracker.silence(), all);
+  const auto found = find_witness(it, *after, *it.tracker.silence() - together, all);
   if (!found) return;
   it.other = found->what;
   it.other_id = found->by;
   it.confirmations = 0;
-  if (it.tracker.failing() && it.last_failed_start < it.other->finished)
+  // While a verdict is still open, the usual pace is soon enough, unless clients wait: three
+  // time-outs in a hurry would be a verdict on a server that is paused for two seconds.
+  const auto current = it.tracker.current();
+  const bool hurry = it.tracker.suspected() || current == state::hung || current == state::dead;
+  if (hurry && it.tracker.failing() && it.last_failed_start < it.other->finished)
     ask(it, it.other->finished);
 }
 
-std::optional<witness> upstream_pool::impl::witness_for(const pool_member& it,
-                                                        const grounds& why) const {
+std::optional<witness> upstream_pool::impl::witness_for(const pool_member& it, const grounds& why,
+                                                        time_point now) {
   if (why.why == reason::none) return std::nullopt;
   if (is_reset(why.why)) return it.other;
-  if (why.why == reason::etcd) return find_etcd_witness(it, why.first, all);
+  if (why.why == reason::etcd) {
+    const auto found = find_etcd_witness(it, why.first, all);
+    if (found.ask_at && now >= *found.ask_at && !found.what) ask_others(it, *found.ask_at);
+    return found.what;
+  }
   const auto found = find_witness(it, why.evidence, it.closing.steady_since(), all);
   return found ? std::optional(found->what) : std::nullopt;
 }
 
 void upstream_pool::impl::consider(pool_member& it, bool panic, time_point now) {
   const auto why = grounds_of(it);
-  const closing::situation seen{.other = witness_for(it, why),
+  const closing::situation seen{.other = witness_for(it, why, now),
                                 .confirmations = it.confirmations,
                                 .panic = panic,
                                 .connections = it.connections};

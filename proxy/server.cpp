@@ -307,7 +307,9 @@ void server::impl::finish() {
   listen_retry.cancel();
   leave_limit.cancel();
   reactor.on_turn({});
-  for (int turn = 0; turn < 100 && !io.stopped(); ++turn) reactor.turn(1ms);
+  const auto limit = health::clock::now() + leave_at_most - leave_spread;
+  while (!checker.stopped() && health::clock::now() < limit) reactor.turn(10ms);
+  for (int turn = 0; turn < 10; ++turn) reactor.turn(1ms);  // what was cancelled ends
   log.info("stopped");
 }
 

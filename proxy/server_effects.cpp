@@ -26,59 +26,59 @@ std::string in_ms(milliseconds duration) {
 void server::impl::apply_effects() {
   // Applying one may bring forth others: a reset closes connections, a last one frees an upstream.
   for (auto effects = pool.take_effects(); !effects.empty(); effects = pool.take_effects())
-    for (const auto& one : effects) std::visit([this](const auto& effect) { apply(effect); }, one);
+    for (const auto& one : effects) std::visit([this](const auto& what) { apply(what); }, one);
 }
 
-void server::impl::apply(const probe_now& effect) {
-  checker.probe_now(key_of(effect.id));
+void server::impl::apply(const probe_now& what) {
+  checker.probe_now(key_of(what.id));
 }
 
-void server::impl::apply(const upstream_changed& effect) {
+void server::impl::apply(const upstream_changed& what) {
   const auto now = std::chrono::system_clock::now();
-  events.push_back({unix_ms(now), effect.name, health::to_string(effect.from),
-                    health::to_string(effect.to), effect.cause});
+  events.push_back({unix_ms(now), what.name, health::to_string(what.from),
+                    health::to_string(what.to), what.cause});
   if (events.size() > remembered_events) events.pop_front();
-  std::vector<telemetry::field> fields = {{"upstream", effect.name},
-                                          {"from", health::to_string(effect.from)}};
-  if (!effect.cause.empty()) fields.emplace_back("cause", effect.cause);
+  std::vector<telemetry::field> fields = {{"upstream", what.name},
+                                          {"from", health::to_string(what.from)}};
+  if (!what.cause.empty()) fields.emplace_back("cause", what.cause);
   const auto severity =
-      is_good(effect.to) ? telemetry::log_level::info : telemetry::log_level::warn;
-  log.write(severity, std::string("upstream ") + health::to_string(effect.to), fields);
-  if (effect.from != effect.to) metrics.transition(effect.name, health::to_string(effect.to));
+      is_good(what.to) ? telemetry::log_level::info : telemetry::log_level::warn;
+  log.write(severity, std::string("upstream ") + health::to_string(what.to), fields);
+  if (what.from != what.to) metrics.transition(what.name, health::to_string(what.to));
 }
 
-void server::impl::apply(const reset_connections& effect) {
-  log.warn("resetting connections", {{"upstream", name_of(effect.id)},
-                                     {"cause", effect.cause},
-                                     {"within", in_ms(effect.spread)}});
-  relays.apply(effect);
+void server::impl::apply(const reset_connections& what) {
+  log.warn("resetting connections", {{"upstream", name_of(what.id)},
+                                     {"cause", what.cause},
+                                     {"within", in_ms(what.spread)}});
+  relays.apply(what);
 }
 
-void server::impl::apply(const drain_connections& effect) {
-  log.info("draining connections", {{"upstream", name_of(effect.id)},
-                                    {"cause", effect.cause},
-                                    {"within", in_ms(effect.spread)}});
-  relays.apply(effect);
+void server::impl::apply(const drain_connections& what) {
+  log.info("draining connections", {{"upstream", name_of(what.id)},
+                                    {"cause", what.cause},
+                                    {"within", in_ms(what.spread)}});
+  relays.apply(what);
 }
 
-void server::impl::apply(const call_off& effect) {
-  relays.apply(effect);
+void server::impl::apply(const call_off& what) {
+  relays.apply(what);
 }
 
-void server::impl::apply(const would_close& effect) {
-  const auto& name = name_of(effect.id);
-  metrics.would_reset(name, effect.cause, effect.connections);
+void server::impl::apply(const would_close& what) {
+  const auto& name = name_of(what.id);
+  metrics.would_reset(name, what.cause, what.connections);
   log.warn("would take connections away", {{"upstream", name},
-                                           {"cause", effect.cause},
-                                           {"connections", std::to_string(effect.connections)}});
+                                           {"cause", what.cause},
+                                           {"connections", std::to_string(what.connections)}});
 }
 
-void server::impl::apply(const upstream_gone& effect) {
-  names.erase(effect.id);
+void server::impl::apply(const upstream_gone& what) {
+  names.erase(what.id);
   // Another upstream may carry the name already (an address that changed under its name).
   for (const auto& [id, name] : names)
-    if (name == effect.name) return;
-  metrics.forget(effect.name);
+    if (name == what.name) return;
+  metrics.forget(what.name);
 }
 
 /// What concerns all upstreams together: said once on each edge.

@@ -57,13 +57,13 @@ struct server::impl {
   void finish();
   // server_effects.cpp
   void apply_effects();
-  void apply(const probe_now& effect);
-  void apply(const upstream_changed& effect);
-  void apply(const reset_connections& effect);
-  void apply(const drain_connections& effect);
-  void apply(const call_off& effect);
-  void apply(const would_close& effect);
-  void apply(const upstream_gone& effect);
+  void apply(const probe_now& what);
+  void apply(const upstream_changed& what);
+  void apply(const reset_connections& what);
+  void apply(const drain_connections& what);
+  void apply(const call_off& what);
+  void apply(const would_close& what);
+  void apply(const upstream_gone& what);
   void note_whole_state();
   data_path_observer observer();
   health::checker_events checker_events();

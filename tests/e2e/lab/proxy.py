@@ -20,12 +20,9 @@ class Kubelane:
         lines += [f"  - {{name: {s.name}, address: {s.address}}}" for s in cluster.servers]
         lines += ["health:", f"  tls: {{ca_file: {cluster.authority.certificate}}}"]
         self.config.write_text("\n".join(lines) + "\n")
-        self.status_at_end = None
 
     def __enter__(self):
-        state = self.cluster.folder / "state"
-        self.process = Process(self.cluster.worker, [self.binary, "run", "--config", self.config], self.log,
-                               env={"STATE_DIRECTORY": str(state)})
+        self.process = Process(self.cluster.worker, [self.binary, "run", "--config", self.config], self.log)
         try:
             wait_until(self.all_ready, "kubelane: every upstream ready", 10)
         except TimeoutError:

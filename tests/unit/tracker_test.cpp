@@ -1,0 +1,438 @@
+#include "health/tracker.hpp"
+
+#include <gtest/gtest.h>
+
+namespace kubelane::health {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A tracker and its time. Each probe takes as long as its outcome usually does; the next one
+/// begins 250 ms after a time-out, 500 ms after anything else.
+class tracked {
+ public:
+  explicit tracked(tracker_settings settings = {}) : it(settings) {}
+
+  tracker::effect probe(outcome result, std::string detail = {}) {
+    return report({.result = result, .detail = std::move(detail)});
+  }
+
+  tracker::effect report(probe_report what) {
+    const bool times_out = what.result == outcome::timed_out;
+    what.started = now;
+    now += times_out ? 500ms : 2ms;
+    what.finished = now;
+    const auto taken = it.record(what, now);
+    it.settle(alone ? tracker::company::none_in_first_tier : tracker::company::others_in_first_tier,
+              now);
+    now += times_out ? 250ms : 500ms;
+    return taken;
+  }
+
+  void times(int count, outcome result) {
+    for (int i = 0; i < count; ++i) probe(result);
+  }
+
+  void make_ready() { probe(outcome::passed); }
+
+  state current() const { return it.current(); }
+
+  time_point now{1h};
+  bool alone = false;
+  tracker it;
+};
+
+constexpr auto worse_states = {outcome::refused, outcome::host_silent, outcome::wrong_certificate};
+
+// --- at once ---
+
+TEST(Tracker, StartsUnknown) {
+  tracked upstream;
+  EXPECT_EQ(upstream.current(), state::unknown);
+  EXPECT_EQ(upstream.it.cause(upstream.now), "");
+  EXPECT_FALSE(upstream.it.doubtful());
+}
+
+TEST(Tracker, TheVeryFirstPassCountsAtOnce) {
+  tracked upstream;
+  upstream.probe(outcome::passed);
+  EXPECT_EQ(upstream.current(), state::ready);
+  EXPECT_FALSE(upstream.it.risen()) << "no slow start for the first start";
+}
+
+TEST(Tracker, TheVeryFirstPassCountsAtOnceAfterARefusalToo) {
+  tracked upstream;
+  upstream.probe(outcome::refused);
+  upstream.probe(outcome::passed);
+  EXPECT_EQ(upstream.current(), state::ready);
+}
+
+TEST(Tracker, UnauthorizedIsReadyWithTheCauseShown) {
+  tracked upstream;
+  upstream.probe(outcome::unauthorized, "401 Unauthorized");
+  EXPECT_EQ(upstream.current(), state::ready);
+  EXPECT_EQ(upstream.it.about(), matter::unauthorized);
+  EXPECT_EQ(upstream.it.cause(upstream.now), "401 Unauthorized");
+}
+
+TEST(Tracker, APassWithoutIdentityIsReadyWithTheCauseShown) {
+  tracked upstream;
+  upstream.report({.result = outcome::passed, .verified = false, .detail = "no CA file yet"});
+  EXPECT_EQ(upstream.current(), state::ready);
+  EXPECT_EQ(upstream.it.about(), matter::unverified);
+  EXPECT_EQ(upstream.it.cause(upstream.now), "no CA file yet");
+  upstream.probe(outcome::passed);
+  EXPECT_EQ(upstream.it.about(), matter::plain);
+}
+
+TEST(Tracker, HardEvidenceActsAtOnce) {
+  const std::pair<outcome, state> rows[] = {
+      {outcome::refused, state::refused},
+      {outcome::host_silent, state::dead},
+      {outcome::shutting_down, state::shutting_down},
+      {outcome::wrong_certificate, state::impostor},
+      {outcome::not_tls, state::impostor},
+      {outcome::bad_validity, state::not_ready},
+  };
+  for (const auto& [result, expected] : rows) {
+    tracked upstream;
+    upstream.make_ready();
+    upstream.probe(result);
+    EXPECT_EQ(upstream.current(), expected) << to_string(result);
+  }
+}
+
+TEST(Tracker, ADialThatIsRefusedActsAtOnce) {
+  tracked upstream;
+  upstream.make_ready();
+  EXPECT_TRUE(upstream.it.dial_refused(upstream.now));
+  EXPECT_EQ(upstream.current(), state::refused);
+  EXPECT_FALSE(upstream.it.dial_refused(upstream.now)) << "only the first is news";
+}
+
+TEST(Tracker, TheKernelsWordActsAtOnce) {
+  tracked upstream;
+  upstream.make_ready();
+  EXPECT_TRUE(upstream.it.host_silent("keep-alive lost", upstream.now));
+  EXPECT_EQ(upstream.current(), state::dead);
+  EXPECT_EQ(upstream.it.cause(upstream.now), "keep-alive lost");
+}
+
+TEST(Tracker, ACertificateOutsideItsValidityIsNoReasonToLeave) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.probe(outcome::bad_validity, "certificate expired");
+  EXPECT_EQ(upstream.it.about(), matter::certificate);
+  EXPECT_EQ(upstream.it.cause(upstream.now), "certificate expired");
+}
+
+// --- soft ---
+
+TEST(Tracker, SoftFailuresNeedAsManyInARowAsFallSays) {
+  for (const auto soft : {outcome::timed_out, outcome::lost, outcome::not_ready}) {
+    for (const int fall : {1, 3, 5}) {
+      tracked upstream({.fall = fall});
+      upstream.make_ready();
+      upstream.times(fall - 1, soft);
+      EXPECT_EQ(upstream.current(), state::ready) << to_string(soft) << fall;
+      upstream.probe(soft);
+      EXPECT_NE(upstream.current(), state::ready) << to_string(soft) << fall;
+    }
+  }
+}
+
+TEST(Tracker, OneCheckInTenFailingChangesNothing) {
+  for (const auto soft : {outcome::timed_out, outcome::lost, outcome::not_ready}) {
+    tracked upstream;
+    upstream.make_ready();
+    const auto since = upstream.it.since();
+    for (int i = 0; i < 1000; ++i) upstream.probe(i % 10 == 9 ? soft : outcome::passed);
+    EXPECT_EQ(upstream.it.since(), since);
+  }
+}
+
+TEST(Tracker, AnUnknownUpstreamAlsoNeedsFallSoftFailures) {
+  tracked upstream;
+  upstream.times(2, outcome::not_ready);
+  EXPECT_EQ(upstream.current(), state::unknown);
+  upstream.probe(outcome::not_ready);
+  EXPECT_EQ(upstream.current(), state::not_ready);
+}
+
+TEST(Tracker, FailedChecksAreTheCause) {
+  tracked upstream;
+  upstream.make_ready();
+  for (int i = 0; i < 3; ++i)
+    upstream.report({.result = outcome::not_ready, .etcd_failed = true, .detail = "etcd"});
+  EXPECT_EQ(upstream.it.about(), matter::etcd);
+  EXPECT_EQ(upstream.it.cause(upstream.now), "etcd");
+  upstream.probe(outcome::not_ready, "poststarthook/x");
+  EXPECT_EQ(upstream.it.about(), matter::other);
+  EXPECT_EQ(upstream.it.cause(upstream.now), "poststarthook/x");
+}
+
+TEST(Tracker, ThreeAnswersOfOneMomentCountOnce) {
+  tracked upstream;
+  upstream.make_ready();
+  for (int i = 0; i < 4; ++i) {
+    const probe_report red{
+        .result = outcome::not_ready, .started = upstream.now, .finished = upstream.now + 1ms};
+    upstream.it.record(red, upstream.now + 1ms);
+    upstream.now += 100ms;
+  }
+  EXPECT_EQ(upstream.current(), state::ready) << "one cached result of etcd";
+}
+
+TEST(Tracker, AnyAnswerIsProofOfLifeFromAWorseState) {
+  for (const auto worse : worse_states) {
+    tracked upstream;
+    upstream.make_ready();
+    upstream.probe(worse);
+    upstream.probe(outcome::not_ready);
+    EXPECT_EQ(upstream.current(), state::not_ready) << to_string(worse);
+  }
+}
+
+TEST(Tracker, ProbesCutOffAreNotReadyButNoReasonToLeave) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.times(3, outcome::lost);
+  EXPECT_EQ(upstream.current(), state::not_ready);
+  EXPECT_EQ(upstream.it.about(), matter::connection);
+}
+
+TEST(Tracker, FailuresOfSeveralKindsInARowCountTogether) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.probe(outcome::lost);
+  upstream.probe(outcome::timed_out);
+  upstream.probe(outcome::timed_out);
+  EXPECT_EQ(upstream.current(), state::not_ready);
+  EXPECT_EQ(upstream.it.about(), matter::connection);
+}
+
+// --- silence ---
+
+TEST(Tracker, TimeOutsWithoutAByteAreHung) {
+  tracked upstream;
+  upstream.make_ready();
+  const auto first = upstream.now;
+  upstream.times(3, outcome::timed_out);
+  EXPECT_EQ(upstream.current(), state::hung);
+  EXPECT_EQ(upstream.it.silence(), first);
+}
+
+TEST(Tracker, TimeOutsWhileBytesComeAreSlow) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.times(2, outcome::timed_out);
+  upstream.it.heard(upstream.now);
+  upstream.probe(outcome::timed_out);
+  EXPECT_EQ(upstream.current(), state::slow);
+}
+
+TEST(Tracker, AByteAtTheStartOfTheEarliestProbeIsEnoughToBeSlow) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.it.heard(upstream.now);
+  upstream.times(3, outcome::timed_out);
+  EXPECT_EQ(upstream.current(), state::slow);
+}
+
+TEST(Tracker, AHandshakeThatWasAnsweredIsAByteToo) {
+  tracked upstream;
+  upstream.make_ready();
+  for (int i = 0; i < 3; ++i) upstream.report({.result = outcome::timed_out, .heard = true});
+  EXPECT_EQ(upstream.current(), state::slow);
+}
+
+TEST(Tracker, AByteMakesAHungOneSlowAtOnce) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.times(3, outcome::timed_out);
+  upstream.it.heard(upstream.now);
+  EXPECT_EQ(upstream.current(), state::slow);
+  EXPECT_FALSE(upstream.it.silence());
+}
+
+TEST(Tracker, SilenceMakesASlowOneHungWithEvidenceAfterTheLastByte) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.times(3, outcome::timed_out);
+  upstream.it.heard(upstream.now);
+  upstream.now += 1ms;
+  const auto silent_since = upstream.now;
+  upstream.times(2, outcome::timed_out);
+  EXPECT_EQ(upstream.current(), state::slow);
+  upstream.probe(outcome::timed_out);
+  EXPECT_EQ(upstream.current(), state::hung);
+  EXPECT_EQ(upstream.it.silence(), silent_since);
+}
+
+TEST(Tracker, TheSuspicionIsTheFirstEvidenceIfItIsEarlier) {
+  tracked upstream;
+  upstream.make_ready();
+  const auto suspected = upstream.now;
+  upstream.it.suspect(suspected);
+  upstream.now += 50ms;
+  upstream.times(3, outcome::timed_out);
+  EXPECT_EQ(upstream.it.silence(), suspected);
+}
+
+TEST(Tracker, APauseOfTwoSecondsConvictsNobody) {
+  tracked upstream;
+  upstream.make_ready();
+  const auto resumes = upstream.now + 2s;
+  while (upstream.now + 500ms < resumes) {  // in a hurry: one probe after the other
+    const probe_report report{
+        .result = outcome::timed_out, .started = upstream.now, .finished = upstream.now + 500ms};
+    upstream.now += 501ms;
+    upstream.it.record(report, upstream.now);
+  }
+  EXPECT_EQ(upstream.current(), state::ready);
+}
+
+TEST(Tracker, ADeadOneStaysDeadWhileProbesTimeOut) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.probe(outcome::host_silent);
+  upstream.times(20, outcome::timed_out);
+  EXPECT_EQ(upstream.current(), state::dead);
+}
+
+TEST(Tracker, AByteShowsThatADeadOneIsNot) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.probe(outcome::host_silent);
+  upstream.it.heard(upstream.now);
+  EXPECT_EQ(upstream.current(), state::slow);
+}
+
+TEST(Tracker, ARefusingOneThatFallsSilentIsHung) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.probe(outcome::refused);
+  upstream.times(3, outcome::timed_out);
+  EXPECT_EQ(upstream.current(), state::hung);
+}
+
+TEST(Tracker, WhatARefusingOneAnswersOnTheHeldConnectionChangesNothing) {
+  for (const auto result : {outcome::passed, outcome::not_ready, outcome::shutting_down}) {
+    tracked upstream;
+    upstream.make_ready();
+    upstream.it.dial_refused(upstream.now);
+    for (int i = 0; i < 5; ++i) upstream.report({.result = result, .held = true});
+    EXPECT_EQ(upstream.current(), state::refused) << to_string(result);
+  }
+}
+
+// --- this node's own trouble ---
+
+TEST(Tracker, LocalTroubleNeverConvictsButIsNotHidden) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.times(2, outcome::local_trouble);
+  EXPECT_EQ(upstream.current(), state::ready);
+  EXPECT_EQ(upstream.probe(outcome::local_trouble, "network unreachable"), tracker::effect::hidden);
+  EXPECT_EQ(upstream.current(), state::unknown);
+  EXPECT_EQ(upstream.it.about(), matter::local);
+  EXPECT_EQ(upstream.it.cause(upstream.now), "network unreachable");
+}
+
+TEST(Tracker, APassAfterLocalTroubleCountsAtOnceAndIsNoRise) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.times(3, outcome::local_trouble);
+  upstream.probe(outcome::passed);
+  EXPECT_EQ(upstream.current(), state::ready);
+  EXPECT_FALSE(upstream.it.risen());
+}
+
+TEST(Tracker, LocalTroubleDoesNotWhitewashAConvictedOne) {
+  for (const auto worse : worse_states) {
+    tracked upstream;
+    upstream.make_ready();
+    upstream.probe(worse);
+    const auto before = upstream.current();
+    upstream.times(5, outcome::local_trouble);
+    EXPECT_EQ(upstream.current(), before);
+  }
+}
+
+TEST(Tracker, AStarvedLoopsTimeOutsAreDiscarded) {
+  tracked upstream;
+  upstream.make_ready();
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(upstream.report({.result = outcome::timed_out, .loop_lag = 251ms}),
+              tracker::effect::discarded);
+  EXPECT_FALSE(upstream.it.doubtful());
+}
+
+TEST(Tracker, AnAlmostPunctualLoopsTimeOutsCount) {
+  tracked upstream;
+  upstream.make_ready();
+  EXPECT_EQ(upstream.report({.result = outcome::timed_out, .loop_lag = 250ms}),
+            tracker::effect::first_failure);
+}
+
+TEST(Tracker, PassesAndHardEvidenceCountHoweverLateTheLoop) {
+  for (const auto result : {outcome::passed, outcome::refused, outcome::host_silent,
+                            outcome::not_ready, outcome::lost}) {
+    tracked upstream;
+    EXPECT_NE(upstream.report({.result = result, .loop_lag = 10s}), tracker::effect::discarded);
+  }
+}
+
+TEST(Tracker, APermanentlyStarvedNodeStillDetects) {
+  tracked upstream;
+  upstream.make_ready();
+  int probes = 0;
+  while (upstream.current() == state::ready && ++probes < 100)
+    upstream.report({.result = outcome::timed_out, .loop_lag = 2s});
+  EXPECT_EQ(upstream.current(), state::hung);
+  EXPECT_EQ(probes, 12) << "three discarded for each that counts";
+}
+
+// --- doubt ---
+
+TEST(Tracker, TheFirstSoftFailureIsADoubtThatAPassClears) {
+  for (const auto soft : {outcome::timed_out, outcome::lost, outcome::not_ready}) {
+    tracked upstream;
+    upstream.make_ready();
+    upstream.probe(soft);
+    EXPECT_TRUE(upstream.it.doubtful());
+    upstream.it.heard(upstream.now);
+    EXPECT_TRUE(upstream.it.doubtful()) << "a probe has failed: a byte is not enough";
+    upstream.probe(outcome::passed);
+    EXPECT_FALSE(upstream.it.doubtful());
+  }
+}
+
+TEST(Tracker, ASuspicionIsADoubtThatAByteClears) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.it.suspect(upstream.now);
+  EXPECT_TRUE(upstream.it.doubtful());
+  upstream.it.heard(upstream.now + 1ms);
+  EXPECT_FALSE(upstream.it.doubtful());
+}
+
+TEST(Tracker, AFailedDialIsADoubtThatAByteClears) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.it.dial_failed();
+  EXPECT_TRUE(upstream.it.doubtful());
+  EXPECT_EQ(upstream.current(), state::ready);
+  upstream.it.heard(upstream.now);
+  EXPECT_FALSE(upstream.it.doubtful());
+}
+
+TEST(Tracker, AnUpstreamWhoseStateSaysItAllIsNotDoubtful) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.times(3, outcome::not_ready);
+  EXPECT_FALSE(upstream.it.doubtful());
+}
+
+}  // namespace
+}  // namespace kubelane::health

@@ -30,6 +30,8 @@ namespace {
     ::dup2(log, STDOUT_FILENO);
     ::dup2(log, STDERR_FILENO);
   }
+  // Asio's sockets are not close-on-exec: a killed server's connections would live on in the child.
+  ::close_range(STDERR_FILENO + 1, ~0U, 0);
   ::execv("/proc/self/exe", arguments.data());
   ::_exit(127);
 }

@@ -57,6 +57,8 @@ binary::binary(const std::vector<std::string>& arguments,
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::dup2(out[1], STDOUT_FILENO);
     ::dup2(error[1], STDERR_FILENO);
+    // Asio's sockets are not close-on-exec: a fake server's port would stay open in the child.
+    ::close_range(STDERR_FILENO + 1, ~0U, 0);
     ::execve(KUBELANE_BINARY, word_pointers.data(), variable_pointers.data());
     ::_exit(127);
   }

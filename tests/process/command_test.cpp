@@ -1,6 +1,6 @@
 // The binary's contract: exit statuses and messages.
 
-#include "support/poll_until.hpp"
+#include "tests/support/poll_until.hpp"
 #include "world.hpp"
 
 #include <gtest/gtest.h>
@@ -45,8 +45,8 @@ TEST(Check, NamesEveryProblemWithFileLineAndColumnAndExitsTwo) {
   const auto path = world.write(world.configuration() + "limitz: {}\nzone: 5x\nbalance: best\n");
   binary check({"check", "--config", path});
   EXPECT_EQ(check.wait(), 2);
-  EXPECT_NE(check.error().find(path + ":8:1: limitz: "), std::string::npos) << check.error();
-  EXPECT_NE(check.error().find(path + ":10:10: balance: "), std::string::npos) << check.error();
+  EXPECT_NE(check.error().find(path + ":9:1: limitz: "), std::string::npos) << check.error();
+  EXPECT_NE(check.error().find(path + ":11:10: balance: "), std::string::npos) << check.error();
 }
 
 TEST(Check, ProbePrintsAVerdictPerServerAndExitsThreeIfOneFails) {

@@ -1,7 +1,7 @@
 // A running kubelane: clients are served whatever happens to servers, files and signals.
 
 #include "line_client.hpp"
-#include "support/poll_until.hpp"
+#include "tests/support/poll_until.hpp"
 #include "world.hpp"
 
 #include <gtest/gtest.h>
@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{"UnknownKey", good_start + "listn: 127.0.0.1:6443\n"},
         std::pair{"NotUtf8", good_start + "zone: \"\xff\xfe\"\n"},
         std::pair{"DiscoveryIsNotSupportedYet", good_start + "discovery: {}\n"}),
-    [](const auto& info) { return info.param.first; });
+    [](const auto& broken) { return broken.param.first; });
 
 TEST(Reload, AMissingFileIsRefused) {
   serving it;

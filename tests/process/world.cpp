@@ -1,6 +1,6 @@
 #include "world.hpp"
 
-#include "support/poll_until.hpp"
+#include "tests/support/poll_until.hpp"
 
 #include <boost/json.hpp>
 

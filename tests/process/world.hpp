@@ -1,8 +1,8 @@
 #pragma once
 
 #include "binary.hpp"
-#include "support/fake_apiserver.hpp"
-#include "support/temporary_folder.hpp"
+#include "tests/support/fake_apiserver.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <array>
 #include <memory>

@@ -42,15 +42,10 @@ int write_socket(BIO* bio, const char* from, int size) {
   return static_cast<int>(n);
 }
 
-long control(BIO* bio, int command, long, void*) {
-  switch (command) {
-    case BIO_CTRL_FLUSH:
-      return 1;
-    case BIO_CTRL_EOF:
-      return static_cast<wire*>(BIO_get_data(bio))->ended ? 1 : 0;
-    default:  // an open set of the library's; 0 means "not known"
-      return 0;
-  }
+// BIO_CTRL_EOF is left out: told of an end, the library forgets the session, and a server that
+// restarted its connections would have to do a full handshake with everybody.
+long control(BIO*, int command, long, void*) {
+  return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
 method_ptr make_method() {

@@ -310,6 +310,8 @@ void stream::reset() noexcept {
 }
 
 void stream::drop() noexcept {
+  // Else the library would forget the session with the connection.
+  if (impl_->ssl) SSL_set_shutdown(impl_->ssl.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
   error_code ignored;
   impl_->socket.close(ignored);
   impl_->through.descriptor = -1;

@@ -251,6 +251,21 @@ TEST_P(TlsVersions, ResumesSessions) {
   EXPECT_EQ(server.counters().resumptions, 2u);
 }
 
+TEST_P(TlsVersions, ResumesAfterTheServerDroppedEverybody) {
+  auto only = test::test_tls();
+  only.highest = GetParam();
+  server.use(only);
+  const auto context = context_of(client_settings());
+  for (int round = 0; round < 2; ++round) {
+    auto next = test::connect(io, server.address());
+    EXPECT_EQ(handshake(next, context), error_code());
+    EXPECT_EQ(ask(next), 200u);
+    EXPECT_EQ(next.resumed(), round > 0);
+    server.drop_connections(demo::first_act::close);
+    EXPECT_EQ(watch(next), stream_error::truncated);
+  }
+}
+
 TEST_P(TlsVersions, AnotherContextResumesNothing) {
   auto only = test::test_tls();
   only.highest = GetParam();

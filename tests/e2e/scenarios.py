@@ -74,9 +74,10 @@ def vanished(lab):
 
 @scenario
 def etcd_killed(lab):
-    """a control plane's etcd member killed ([-]etcd failed), and back after 15 s"""
+    """a control plane's etcd member killed ([-]etcd failed), and back after 20 s"""
     target = lab.cluster.etcd_follower(1)
-    return strike(lab, "etcd-killed", target, faults.etcd_killed(target), 15, silence=1.5, watch_lag=9)
+    # It takes two seconds for each red answer: its own time-out towards etcd.
+    return strike(lab, "etcd-killed", target, faults.etcd_killed(target), 20, silence=1.5, watch_lag=12)
 
 
 @scenario

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto tick_period = 50ms;
+constexpr auto tick_period = 45ms;    // each turn that the loop's own tick of 50 ms brings
 constexpr auto watch_period = 250ms;  // a changed file counts when it has rested for a second
 constexpr auto listen_retry_period = 1s;
 constexpr auto name_refresh = 20s;
@@ -70,8 +70,6 @@ server::impl::impl(config::config initial, server_options given, telemetry::log&
           io, [this](std::string_view path) { return answer(path); },
           [this](std::exception_ptr failure) { on_bug(failure); }),
       signals(io, SIGTERM, SIGINT, SIGHUP),
-      tick(io),
-      watch(io),
       listen_retry(io),
       leave_limit(io) {}
 
@@ -160,11 +158,9 @@ void server::impl::start() {
     wanted_admin.emplace_back(address, telemetry::admin_scope::metrics_only);
   open_admin();
   retry_listeners();
-  reactor.on_turn([this] { apply_effects(); });
+  reactor.on_turn([this] { on_turn(); });
   reconcile({});
   resolve_names();
-  on_tick();
-  on_watch();
   on_signal();
   metrics.config_loaded(static_cast<double>(std::time(nullptr)));
   log.info("serving", {{"version", KUBELANE_VERSION},
@@ -184,30 +180,30 @@ void server::impl::on_signal() {
   });
 }
 
-void server::impl::on_tick() {
-  tick.expires_after(tick_period);
-  tick.async_wait([this](boost::system::error_code error) {
-    if (error) return;
-    const auto now = health::clock::now();
-    pool.tick(now);
-    note_whole_state();
-    resolve_names();
-    if (const auto period = notifier.watchdog_period(); period && now >= watchdog_due) {
-      notifier.watchdog();
-      watchdog_due = now + *period;
-    }
-    if (stopping && relays.connections() == 0) reactor.stop();
-    on_tick();
-  });
+/// At the end of each turn. The loop turns at least every 50 ms, so what has to be done now and
+/// then needs no timers of its own.
+void server::impl::on_turn() {
+  apply_effects();
+  const auto now = reactor.now();
+  if (now - last_tick < tick_period) return;
+  last_tick = now;
+  on_tick(now);
+  apply_effects();
 }
 
-void server::impl::on_watch() {
-  watch.expires_after(watch_period);
-  watch.async_wait([this](boost::system::error_code error) {
-    if (error) return;
-    if (options.watch.poll(health::clock::now()) && !stopping) reload("file changed");
-    on_watch();
-  });
+void server::impl::on_tick(time_point now) {
+  pool.tick(now);
+  note_whole_state();
+  resolve_names();
+  if (const auto period = notifier.watchdog_period(); period && now >= watchdog_due) {
+    notifier.watchdog();
+    watchdog_due = now + *period;
+  }
+  if (now - last_watch >= watch_period) {
+    last_watch = now;
+    if (!stopping && options.watch.poll(now)) reload("file changed");
+  }
+  if (stopping && relays.connections() == 0) reactor.stop();
 }
 
 void server::impl::reload(const char* reason) {
@@ -302,8 +298,6 @@ void server::impl::finish() {
   checker.stop();
   admin.stop();
   signals.cancel();
-  tick.cancel();
-  watch.cancel();
   listen_retry.cancel();
   leave_limit.cancel();
   reactor.on_turn({});

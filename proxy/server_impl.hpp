@@ -47,8 +47,8 @@ struct server::impl {
   void retry_listeners();
   void start();
   void on_signal();
-  void on_tick();
-  void on_watch();
+  void on_turn();
+  void on_tick(time_point now);
   void reload(const char* reason);
   void take(config::config next);
   void resolve_names();
@@ -92,8 +92,6 @@ struct server::impl {
   net::resolver resolver;
   telemetry::admin admin;
   asio::signal_set signals;
-  asio::steady_timer tick;
-  asio::steady_timer watch;
   asio::steady_timer listen_retry;
   asio::steady_timer leave_limit;
 
@@ -104,6 +102,8 @@ struct server::impl {
   std::vector<net::endpoint> wanted_listeners;    // not open yet: their address has to appear
   std::vector<std::pair<net::endpoint, telemetry::admin_scope>> wanted_admin;
   std::deque<state_change> events;  // the last thousand
+  time_point last_tick{};
+  time_point last_watch{};
   std::optional<time_point> watchdog_due;
   bool panic = false;
   bool withheld = false;

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   add_status(app, status);
   add_demo(app, status);
   add_quorum(app, status);
+  add_inventory(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

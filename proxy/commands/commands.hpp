@@ -16,5 +16,6 @@ void add_check(CLI::App& app, int& status);
 void add_demo(CLI::App& app, int& status);
 void add_status(CLI::App& app, int& status);
 void add_quorum(CLI::App& app, int& status);
+void add_inventory(CLI::App& app, int& status);
 
 }  // namespace kubelane::commands

@@ -57,7 +57,10 @@ tracker::effect tracker::record(const probe_report& report, time_point now) {
   if (state_ == state::unresolved) return effect::hidden;
   if (discards(report)) return effect::discarded;
   discarded_ = 0;
-  if (state_ == state::refused && report.held && is_answer(report.result)) return effect::hidden;
+  if (state_ == state::refused && report.held && is_answer(report.result)) {
+    end_silence();
+    return effect::hidden;
+  }
   last_ = report.result;
   if (report.result == outcome::local_trouble) {
     hide(report, now);
@@ -134,6 +137,7 @@ void tracker::pass(const probe_report& report, time_point now) {
     become_ready(now);
   else
     ++passes_;
+  acquitted_ = state_ != state::ready;
 }
 
 void tracker::time_out(const probe_report& report, time_point now) {
@@ -147,11 +151,12 @@ void tracker::time_out(const probe_report& report, time_point now) {
       silent_.erase(silent_.begin() + 1);
     silent_.push_back(report.started);
   }
-  if (state_ == state::dead) return;
+  if (state_ == state::dead && !acquitted_) return;
   const auto fall = settings_.fall;
   const auto probes = std::to_string(fall) + " probes timed out (" + in_words(report.reached) + ")";
   if (static_cast<int>(silent_.size()) >= fall) {
-    if (state_ != state::hung && report.finished - silent_.front() >= usual_time())
+    const bool known = state_ == state::hung && !acquitted_;
+    if (!known && report.finished - silent_.front() >= usual_time())
       become(state::hung, matter::plain, probes + ", nothing heard from it", now);
   } else if (time_outs_ >= fall) {
     if (state_ != state::slow)
@@ -217,7 +222,7 @@ void tracker::refuse(exchange when, time_point now) {
 }
 
 void tracker::die(std::string detail, time_point evidence, time_point now) {
-  if (state_ == state::dead) return;
+  if (state_ == state::dead && !acquitted_) return;
   dead_evidence_ = std::min(evidence, silence_so_far().value_or(evidence));
   become(state::dead, matter::plain, or_else(detail, "host silent"), now);
 }
@@ -242,7 +247,7 @@ void tracker::hide(const probe_report& report, time_point now) {
 }
 
 bool tracker::dial_refused(time_point now) {
-  if (state_ == state::unresolved || (state_ == state::refused && failing_)) return false;
+  if (state_ == state::unresolved || (state_ == state::refused && !acquitted_)) return false;
   const bool first = fail(now);
   last_ = outcome::refused;
   refuse({now, now}, now);
@@ -254,7 +259,7 @@ void tracker::dial_failed() {
 }
 
 bool tracker::host_silent(std::string detail, time_point now) {
-  if (state_ == state::unresolved || state_ == state::dead) return false;
+  if (state_ == state::unresolved || (state_ == state::dead && !acquitted_)) return false;
   const bool first = fail(now);
   die(std::move(detail), now, now);
   return first;
@@ -266,6 +271,7 @@ void tracker::heard(time_point at) {
   std::erase_if(silent_, [at](time_point started) { return started <= at; });
   if (suspected_ && *suspected_ <= at) suspected_.reset();
   if (!failing_) dial_doubt_ = false;
+  if (acquitted_) return;
   const bool was_silent = (state_ == state::hung && silent_.size() < 1u * settings_.fall) ||
                           (state_ == state::dead && at > since_);
   if (was_silent) become(state::slow, matter::plain, "probes failed, but bytes come from it", at);
@@ -298,6 +304,9 @@ void tracker::become_ready(time_point now) {
 void tracker::become(state next, matter about, std::string cause, time_point now) {
   matter_ = about;
   cause_ = std::move(cause);
+  const bool again = acquitted_;
+  acquitted_ = false;
+  if ((next == state::hung || next == state::dead) && (next != state_ || again)) convicted_ = now;
   if (next == state_) return;
   if (state_ == state::ready && next != state::unknown) note_fall(now);
   if (next != state::not_ready) {
@@ -332,7 +341,7 @@ std::optional<time_point> tracker::silence_so_far() const {
 }
 
 std::optional<time_point> tracker::silence() const {
-  return state_ == state::dead ? dead_evidence_ : silence_so_far();
+  return state_ == state::dead && !acquitted_ ? dead_evidence_ : silence_so_far();
 }
 
 bool tracker::doubtful() const {

@@ -118,6 +118,11 @@ class tracker {
   bool suspected() const { return suspected_.has_value(); }
   /// Passes were seen since it fell.
   bool recovering() const { return passes_ > 0; }
+  /// A pass has shown that what its state says is over, though it is not ready yet; until the same,
+  /// or anything else, is found again. No reason to take connections away.
+  bool acquitted() const { return acquitted_; }
+  /// When it was last found hung or dead; epoch: never.
+  time_point convicted() const { return convicted_; }
   /// When it became ready after a fall; nothing if it is not ready or never fell.
   std::optional<time_point> risen() const { return risen_; }
   /// Its last answer came from a server whose identity was verified, or that need not be.
@@ -125,6 +130,8 @@ class tracker {
   bool was_ready() const { return ever_ready_; }
   /// Soft failures or hard evidence since the last pass.
   bool failing() const { return failing_; }
+  /// Its last probe passed, and nothing is held against it since.
+  bool vouches() const { return !failing_ && local_ == 0 && last_pass_.started != time_point{}; }
   /// The last pass; epoch before the first.
   exchange last_pass() const { return last_pass_; }
   /// The last pass was a 200, not a 401 or 403.
@@ -178,6 +185,8 @@ class tracker {
   std::optional<time_point> risen_;
 
   bool failing_ = false;
+  bool acquitted_ = false;
+  time_point convicted_{};
   int failures_ = 0;   // soft ones in a row
   int time_outs_ = 0;  // of these at the end of the row
   int cut_offs_ = 0;   // likewise

@@ -58,7 +58,7 @@ milliseconds tracker::usual_time() const {
 
 bool tracker::asks_soon_after_time_out(bool leaving) const {
   if (state_ == state::slow) return !silent_.empty();
-  if (state_ == state::hung || state_ == state::dead) return leaving;
+  if (state_ == state::hung || state_ == state::dead) return leaving || acquitted_;
   return true;
 }
 

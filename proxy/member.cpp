@@ -34,7 +34,7 @@ int tier_of_state(state value, health::membership member) {
 }
 
 bool can_vouch(const pool_member& it) {
-  return !it.removed && !it.tracker.failing() && it.tracker.last_pass().started != time_point{};
+  return !it.removed && it.tracker.vouches();
 }
 
 // It was ready within the ten seconds before, or later.
@@ -71,6 +71,7 @@ bool is_panic(const members& all) {
 grounds grounds_of(const pool_member& of) {
   const auto& tracker = of.tracker;
   if (of.removed) return {reason::removed, *of.removed, *of.removed};
+  if (tracker.acquitted()) return {};
   const auto leaving = [](reason why, const std::optional<health::exchange>& first) {
     return first ? grounds{why, first->started, first->finished} : grounds{};
   };
@@ -101,12 +102,13 @@ grounds grounds_of(const pool_member& of) {
 
 std::optional<time_point> silence_of(const pool_member& of, const members& all) {
   auto after = of.tracker.silence();
-  const auto current = of.tracker.current();
-  if (!after || (current != state::hung && current != state::dead)) return after;
+  if (!after || !is_reset(grounds_of(of).why)) return after;
+  const auto verdict = of.tracker.convicted();
   for (const auto& each : all) {
-    if (each->id == of.id || each->verdict == time_point{}) continue;
-    const auto later = std::max(each->verdict, of.verdict);
-    if (later - std::min(each->verdict, of.verdict) < together) after = std::max(*after, later);
+    const auto other = each->tracker.convicted();
+    if (each->id == of.id || other == time_point{}) continue;
+    const auto later = std::max(other, verdict);
+    if (later - std::min(other, verdict) < together) after = std::max(*after, later);
   }
   return after;
 }

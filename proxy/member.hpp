@@ -34,7 +34,6 @@ struct pool_member {
 
   health::state shown = health::state::unknown;  ///< as last told
   unsigned told = 1;                             ///< matters told since then, as bits
-  time_point verdict{};                          ///< when it was last found hung or dead
   std::optional<time_point> left_ready;          ///< when it was last ready, if it is not now
   time_point ask_from{};  ///< a probe that begins not earlier than this is wanted
 

@@ -101,7 +101,7 @@ pool_member& upstream_pool::impl::add(const wanted_upstream& want) {
   return *all.back();
 }
 
-void upstream_pool::impl::update(pool_member& it, const wanted_upstream& want) {
+void upstream_pool::impl::update(pool_member& it, const wanted_upstream& want, time_point now) {
   it.want = want;
   if (!it.removed) return;
   // It comes back before its last connection left; nothing was learnt about it meanwhile.
@@ -109,8 +109,11 @@ void upstream_pool::impl::update(pool_member& it, const wanted_upstream& want) {
   if (it.closing.ordered() && !rules.observe) effects.push_back(call_off{it.id});
   it.closing = {};
   it.tracker = health::tracker(tracker_settings_of(settings));
-  it.shown = state::unknown;
+  const auto from = std::exchange(it.shown, state::unknown);
   it.told = 1;
+  if (from != state::unknown)
+    effects.push_back(
+        upstream_changed{it.id, it.want.name, from, state::unknown, "wanted again", now});
 }
 
 void upstream_pool::impl::remove(pool_member& it, time_point now) {
@@ -125,7 +128,7 @@ void upstream_pool::reconcile(const std::vector<wanted_upstream>& wanted, time_p
     auto* it = impl_->find(want);
     if (it && std::find(kept.begin(), kept.end(), it->id) != kept.end()) continue;
     if (it)
-      impl_->update(*it, want);
+      impl_->update(*it, want, now);
     else
       it = &impl_->add(want);
     kept.push_back(it->id);

@@ -19,7 +19,7 @@ struct upstream_pool::impl {
   pool_member* find(upstream_id id) const;
   pool_member* find(const wanted_upstream& like) const;
   pool_member& add(const wanted_upstream& want);
-  void update(pool_member& it, const wanted_upstream& want);
+  void update(pool_member& it, const wanted_upstream& want, time_point now);
   void remove(pool_member& it, time_point now);
   void forget_removed(time_point now);
 

@@ -26,7 +26,6 @@ void upstream_pool::impl::tell(pool_member& it, time_point now) {
   effects.push_back(
       upstream_changed{it.id, it.want.name, from, current, it.tracker.cause(now), now});
   if (!convicted || was_convicted) return;
-  it.verdict = now;
   ask_others(it, now);
 }
 
@@ -55,7 +54,7 @@ void upstream_pool::impl::watch_silence(pool_member& it) {
   const auto after = it.removed ? std::nullopt : silence_of(it, all);
   if (!after) return it.other.reset();
   const auto* known = it.other ? find(it.other_id) : nullptr;
-  if (known && !known->removed && !known->tracker.failing() && it.other->started > *after) return;
+  if (known && !known->removed && known->tracker.vouches() && it.other->started > *after) return;
   it.other.reset();
   const auto found = find_witness(it, *after, *it.tracker.silence() - together, all);
   if (!found) return;

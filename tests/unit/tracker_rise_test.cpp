@@ -83,6 +83,42 @@ TEST(TrackerRise, AFailureInBetweenStartsTheCountAgain) {
   EXPECT_THAT(upstream.it.cause(upstream.now), HasSubstr("passing, 2 of 3"));
 }
 
+TEST(TrackerRise, BytesDoNotDisturbIt) {
+  risen upstream;
+  for (int i = 0; i < 4; ++i) upstream.now += upstream.probe(outcome::timed_out);
+  ASSERT_EQ(upstream.it.current(), state::hung);
+  for (int i = 0; i < 2; ++i) {
+    upstream.probe(outcome::passed);
+    upstream.it.heard(upstream.now);
+    EXPECT_EQ(upstream.it.current(), state::hung);
+  }
+  upstream.probe(outcome::passed);
+  EXPECT_EQ(upstream.it.current(), state::ready);
+}
+
+TEST(TrackerRise, APassAcquitsUntilTheSameIsFoundAgain) {
+  for (const auto result : {outcome::refused, outcome::host_silent, outcome::shutting_down}) {
+    risen upstream;
+    upstream.probe(result);
+    EXPECT_FALSE(upstream.it.acquitted());
+    upstream.probe(outcome::passed);
+    EXPECT_TRUE(upstream.it.acquitted());
+    upstream.probe(outcome::timed_out);
+    EXPECT_TRUE(upstream.it.acquitted()) << "one time-out after a pass is no verdict";
+    upstream.probe(result);
+    EXPECT_FALSE(upstream.it.acquitted());
+  }
+}
+
+TEST(TrackerRise, AnAcquittedOneIsHungAgainAfterFallTimeOuts) {
+  risen upstream;
+  upstream.probe(outcome::host_silent);
+  upstream.probe(outcome::passed);
+  for (int i = 0; i < 3; ++i) upstream.now += upstream.probe(outcome::timed_out);
+  EXPECT_EQ(upstream.it.current(), state::hung);
+  EXPECT_EQ(upstream.it.convicted(), upstream.it.since());
+}
+
 TEST(TrackerRise, TheFirstFallIsNotHeldDown) {
   risen upstream;
   EXPECT_LE(upstream.outage(), 2s);

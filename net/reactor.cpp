@@ -1,6 +1,7 @@
 #include "net/reactor.hpp"
 
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <array>
@@ -20,6 +21,11 @@ constexpr milliseconds tick_period{50};
 constexpr milliseconds deferred_share{1};
 
 void ignore(void*, std::uint32_t) {}
+
+int checked(int descriptor, const char* what) {
+  if (descriptor < 0) throw std::system_error(errno, std::system_category(), what);
+  return descriptor;
+}
 
 }  // namespace
 
@@ -78,16 +84,18 @@ void timer::cancel() noexcept {
 
 reactor::reactor(boost::asio::io_context& io)
     : asio_(io),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      epoll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+      alarm_(
+          checked(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")),
       now_(clock::now()),
       tick_(*this, tick, this) {
-  if (epoll_ < 0) throw std::system_error(errno, std::system_category(), "epoll_create1");
   std::signal(SIGPIPE, SIG_IGN);
-  epoll_event guest{};
-  guest.events = EPOLLIN;
-  guest.data.ptr = nullptr;
-  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, asio_.descriptor(), &guest) != 0)
-    throw std::system_error(errno, std::system_category(), "epoll_ctl");
+  epoll_event wanted{};
+  wanted.events = EPOLLIN;
+  wanted.data.ptr = &asio_;
+  checked(epoll_ctl(epoll_, EPOLL_CTL_ADD, asio_.descriptor(), &wanted), "epoll_ctl");
+  wanted.data.ptr = &alarm_;
+  checked(epoll_ctl(epoll_, EPOLL_CTL_ADD, alarm_, &wanted), "epoll_ctl");
   tick_.arm(now_ + tick_period);
 }
 
@@ -95,29 +103,48 @@ reactor::~reactor() {
   tick_.cancel();
   bury();
   assert(heap_.empty() && "a timer outlives its reactor");
+  ::close(alarm_);
   ::close(epoll_);
 }
 
 void reactor::run() {
   stopped_ = false;
-  while (!stopped_) turn(tick_period);
+  while (!stopped_) turn_within(-1);
 }
 
 void reactor::turn(milliseconds limit) {
+  turn_within(static_cast<int>(limit.count()));
+}
+
+void reactor::turn_within(int limit) {
   ++turns_;
-  const bool drained = handle_events(wait_limit(limit));
+  const bool drained = handle_events(has_more() ? 0 : limit);
   if (drained) run_due_timers();
-  if (asio_ready_ || asio_.has_posted()) run_asio();
+  if (asio_ready_) asio_ready_ = asio_.poll(handlers_a_turn);
   run_deferred();
   if (hook_) hook_();
   bury();
 }
 
-int reactor::wait_limit(milliseconds limit) const {
-  if (asio_ready_ || !deferred_.empty() || asio_.has_posted()) return 0;
-  if (heap_.empty()) return static_cast<int>(limit.count());
-  const auto left = std::chrono::ceil<milliseconds>(heap_.front()->due_ - clock::now());
-  return static_cast<int>(std::clamp(left, milliseconds{0}, limit).count());
+// There is something to do that no event will tell; otherwise the alarm is set.
+bool reactor::has_more() {
+  asio_ready_ = asio_ready_ || asio_.has_posted();
+  set_alarm();
+  return asio_ready_ || !deferred_.empty();
+}
+
+// A time-out of epoll_wait would start and cancel a timer of the kernel's each turn, which costs
+// more than handling a small message. This one is set when the first time changes.
+void reactor::set_alarm() {
+  const auto first = heap_.empty() ? time_point::max() : heap_.front()->due_;
+  if (first == alarm_due_ || heap_.empty()) return;
+  alarm_due_ = first;
+  const auto since_boot = std::max(first.time_since_epoch(), clock::duration{1});
+  const auto whole = std::chrono::floor<std::chrono::seconds>(since_boot);
+  itimerspec when{};
+  when.it_value.tv_sec = whole.count();
+  when.it_value.tv_nsec = (since_boot - whole).count();
+  timerfd_settime(alarm_, TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
 // False if there may be more events, so that time-outs have to wait.
@@ -127,13 +154,15 @@ bool reactor::handle_events(int limit) {
     const int count = epoll_wait(epoll_, events.data(), events_a_wait, wait == 0 ? limit : 0);
     now_ = clock::now();
     for (int i = 0; i < count; ++i) {
-      auto* const target =
-          static_cast<watched_fd::entry*>(events[static_cast<std::size_t>(i)].data.ptr);
-      if (target == nullptr) {
+      const auto& seen = events[static_cast<std::size_t>(i)];
+      if (seen.data.ptr == &asio_) {
         asio_ready_ = true;
-        continue;
+      } else if (seen.data.ptr == &alarm_) {
+        alarm_due_ = {};  // setting it again ends the event
+      } else {
+        auto* const target = static_cast<watched_fd::entry*>(seen.data.ptr);
+        target->on_event(target->owner, seen.events);
       }
-      target->on_event(target->owner, events[static_cast<std::size_t>(i)].events);
     }
     if (count < events_a_wait) return true;
   }
@@ -148,10 +177,6 @@ void reactor::run_due_timers() {
     remove(first);
     first.on_due_(first.owner_);
   }
-}
-
-void reactor::run_asio() {
-  asio_ready_ = asio_.poll(handlers_a_turn);
 }
 
 void reactor::run_deferred() {

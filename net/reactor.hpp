@@ -157,10 +157,11 @@ class reactor {
     void (*destroy)(void*);
   };
 
-  int wait_limit(milliseconds limit) const;
+  void turn_within(int limit);
+  bool has_more();
+  void set_alarm();
   bool handle_events(int limit);
   void run_due_timers();
-  void run_asio();
   void run_deferred();
   void bury();
   static void tick(void* self);
@@ -172,6 +173,8 @@ class reactor {
 
   asio_guest asio_;
   int epoll_;
+  int alarm_;               // a timerfd
+  time_point alarm_due_{};  // what it is set to
   time_point now_;
   std::uint64_t turns_ = 0;
   bool stopped_ = false;

@@ -16,6 +16,7 @@ namespace {
 constexpr milliseconds check_period{100};
 constexpr std::size_t checks_a_round = 10;  // so that each relay is checked about once a second
 constexpr milliseconds accept_again_after{200};
+constexpr milliseconds quiet_time{1};
 
 template <auto Member>
 void call(void* self) {
@@ -219,8 +220,8 @@ void data_path::impl::check_some() {
 void data_path::impl::look_again() {
   while (!doubtful.empty()) {
     relay& next = doubtful.front();
-    const auto due = next.unproven_since() + impl::look_again_after;
-    if (due > loop.now()) return looking.arm(due);
+    if (loop.now() - next.unproven_since() < quiet_time)
+      return looking.arm(loop.now() + look_period);
     doubtful.pop_front();
     next.resume();
   }

@@ -104,7 +104,7 @@ void data_path::impl::starved(relay& waiting) {
 void data_path::impl::unproven(relay& reader) {
   reader.doubtful.unlink();
   doubtful.push_back(reader);
-  if (!looking.armed()) looking.arm(loop.now() + look_again_after);
+  if (!looking.armed()) looking.arm(loop.now() + look_period);
 }
 
 void data_path::impl::trouble_here(int error) {

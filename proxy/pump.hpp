@@ -42,7 +42,7 @@ enum class pump_status {
 /// likely (many bytes, or reads in successive turns), and else leaves `unproven` set.
 class pump {
  public:
-  /// The pipe goes back to the pool as soon as it is empty, unless `hold` was called.
+  /// The pipe comes from the pool, and goes back as soon as it is empty.
   explicit pump(pipe_pool& pipes) noexcept : pipes_(&pipes) {}
   pump(const pump&) = delete;
   pump& operator=(const pump&) = delete;

@@ -146,9 +146,9 @@ void session::dial(const dial_action& next) {
 
 // The set may have changed since the client came.
 bool session::is_still_wanted(upstream_id id) {
-  const auto wanted = context_.pool.candidates(context_.loop.now());
-  return std::any_of(wanted.begin(), wanted.end(),
-                     [id](const candidate& each) { return each.id == id; });
+  const auto known = context_.pool.status(context_.loop.now()).upstreams;
+  return std::any_of(known.begin(), known.end(),
+                     [id](const upstream_status& each) { return each.id == id && !each.removed; });
 }
 
 void session::connect_to(attempt& to, const net::endpoint& address) {
@@ -266,6 +266,7 @@ void session::ask_acknowledged(const attempt& at) {
 void session::hand_over(attempt& to) {
   for (auto left = to.sent; left > 0;) {  // the server has it: the client's socket need not keep it
     const auto count = recv(client_.fd(), nullptr, left, MSG_TRUNC | MSG_DONTWAIT);
+    if (count < 0 && seen_.error == 0) seen_.error = errno;  // it has left: the relay says so
     if (count <= 0) break;
     left -= static_cast<std::size_t>(count);
   }

@@ -17,4 +17,16 @@ struct socket_facts {
 /// Nothing if `fd` is no TCP socket.
 std::optional<socket_facts> facts_of(int fd);
 
+/// Nothing was acknowledged for `limit`, though for so long there was something to acknowledge
+/// (`owed_for`). A closed window alone is no silence: a peer that does not read acknowledges the
+/// probes of its window. But these get rare, up to two minutes apart, so that time alone does not
+/// tell: two of them, or two retransmissions, must have been in vain.
+/// Pure.
+constexpr bool is_silent(const socket_facts& facts, std::chrono::milliseconds owed_for,
+                         std::chrono::milliseconds limit) {
+  const bool owes = facts.unacknowledged_segments > 0 || facts.unsent_bytes > 0;
+  const bool tried = facts.retransmits >= 2 || facts.probes >= 2;
+  return owes && tried && owed_for >= limit && facts.since_acknowledgement >= limit;
+}
+
 }  // namespace kubelane::net

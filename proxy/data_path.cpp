@@ -98,6 +98,7 @@ void data_path::listen(int listening_fd) {
 }
 
 void data_path::stop_accepting() {
+  for (const auto& each : impl_->listeners) each->accept_waiting();
   impl_->listeners.clear();
   impl_->accepting.cancel();
 }

@@ -54,7 +54,7 @@ class data_path {
 
   /// Accepts from a listening socket, which is taken over.
   void listen(int listening_fd);
-  /// Closes the listeners; connections stay.
+  /// Closes the listeners, after accepting who has connected already; connections stay.
   void stop_accepting();
 
   // What the pool wants. All connections that exist now to that upstream; later ones are not meant.

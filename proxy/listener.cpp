@@ -93,6 +93,11 @@ void listener::on_event(void* self, std::uint32_t) {
   it.accept_some();
 }
 
+void listener::accept_waiting() {
+  burst_ = backlog;
+  accept_some();
+}
+
 void listener::accept_some() {
   for (int taken = 0; taken < burst_ && !paused_; ++taken) {
     const int client = accept4(socket_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -31,6 +31,8 @@ class listener {
 
   void pause();
   void resume();
+  /// Accepts who has connected already: closing would reset them.
+  void accept_waiting();
   int fd() const noexcept { return socket_.fd(); }
   /// Its clients are on this host.
   bool is_loopback() const noexcept { return is_loopback_; }

@@ -242,8 +242,6 @@ void relay::check(time_point now) {
     abort(end_reason::unacknowledged);
 }
 
-// Nothing was acknowledged for long, though there was something to acknowledge. A closed window
-// alone is no sign: its probes are rare (up to two minutes apart) but are answered.
 bool relay::is_dead(side& at, time_point now) {
   if (!at.owes_acknowledgement) return false;
   const auto facts = net::facts_of(at.socket.fd());
@@ -253,8 +251,8 @@ bool relay::is_dead(side& at, time_point now) {
     return false;
   }
   if (at.owing_since == time_point{}) at.owing_since = now;
-  return now - at.owing_since >= silence_limit && facts->since_acknowledgement >= silence_limit &&
-         (facts->retransmits >= 2 || facts->probes >= 2);
+  const auto owed_for = std::chrono::duration_cast<milliseconds>(now - at.owing_since);
+  return net::is_silent(*facts, owed_for, silence_limit);
 }
 
 void relay::abort(end_reason why) {

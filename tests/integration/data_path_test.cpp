@@ -8,6 +8,7 @@
 
 #include <malloc.h>
 #include <net/if.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -104,6 +105,65 @@ TEST_F(DataPath, StoppedListenersRefuseAndConnectionsStay) {
   EXPECT_TRUE(it.until([&] { return late.pull(), late.saw_reset; }));
   auto& [client, upstream] = pairs[0];
   EXPECT_TRUE(it.carry(client, upstream, "still here"));
+}
+
+TEST_F(DataPath, ClientsThatWaitWhenTheListenersStopAreServed) {
+  auto waiting = it.client();
+  it.path.stop_accepting();
+  auto upstream = it.accept(server);
+  EXPECT_TRUE(it.carry(waiting, upstream, "in time"));
+}
+
+// The proxy's own sockets of which `select` says so.
+template <typename Select>
+std::vector<int> own_sockets(const Select& select) {
+  std::vector<int> result;
+  for (int fd = 3; fd < 200; ++fd)
+    if (select(fd)) result.push_back(fd);
+  return result;
+}
+
+int option(int fd, int level, int name) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  getsockopt(fd, level, name, &value, &size);
+  return value;
+}
+
+TEST_F(DataPath, ServersAreKeptAliveOnceAConnectionIsOld) {
+  fill(1);
+  const auto to_server = own_sockets([&](int fd) { return net::peer_of(fd) == server.address(); });
+  ASSERT_EQ(to_server.size(), 1u);
+  const int fd = to_server[0];
+  EXPECT_EQ(option(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+  EXPECT_EQ(option(fd, SOL_SOCKET, SO_KEEPALIVE), 0) << "short connections do without the calls";
+  it.run_for(2200ms);
+  EXPECT_EQ(option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+  EXPECT_EQ(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 15);
+  EXPECT_EQ(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 5);
+  EXPECT_EQ(option(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+  EXPECT_EQ(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0) << "it would count a closed window";
+}
+
+TEST_F(DataPath, ClientsOfOtherHostsAreKeptAlive) {
+  const auto outside = it.listen("0.0.0.0");
+  auto remote = test::connect_to({boost::asio::ip::address_v4::loopback(), outside.port()});
+  auto remote_upstream = it.accept(server);
+  fill(1);
+  for (const auto port : {outside.port(), it.first_listener.port()}) {
+    const auto clients = own_sockets([&](int fd) {
+      const auto here = net::local_of(fd);
+      return here && here->port() == port && net::peer_of(fd);
+    });
+    ASSERT_EQ(clients.size(), 1u);
+    const bool is_remote = port == outside.port();
+    EXPECT_EQ(option(clients[0], IPPROTO_TCP, TCP_NODELAY), 1);
+    EXPECT_EQ(option(clients[0], SOL_SOCKET, SO_KEEPALIVE), is_remote ? 1 : 0);
+    if (!is_remote) continue;
+    EXPECT_EQ(option(clients[0], IPPROTO_TCP, TCP_KEEPIDLE), 60);
+    EXPECT_EQ(option(clients[0], IPPROTO_TCP, TCP_KEEPINTVL), 10);
+    EXPECT_EQ(option(clients[0], IPPROTO_TCP, TCP_KEEPCNT), 3);
+  }
 }
 
 TEST_F(DataPath, ClientsBeyondTheLimitAreResetAtOnce) {

@@ -19,6 +19,8 @@ using namespace std::chrono_literals;
 
 constexpr auto poll_files_every = 200ms;
 constexpr auto stop_limit = 500ms;
+// A server gives a connection without a handshake up after half a minute, and logs it.
+constexpr milliseconds longest_spread = 15s;
 constexpr auto shortest_delay = 10ms;  // a probe can fail without any wait
 
 // An upstream at its worst uses a fresh connection beside a held one and two witnesses; half of
@@ -109,6 +111,10 @@ probe_events checker::impl::events_of(entry& of) {
           [this, &of] {
             if (!of.leaving && events.on_heard) events.on_heard(of.key);
           },
+      .on_late_answer =
+          [this, &of](const probe_report& report) {
+            if (!of.leaving && events.on_late_answer) events.on_late_answer(of.key, report);
+          },
       .on_certificate =
           [this, &of](std::chrono::system_clock::time_point expiry) {
             if (!of.leaving && events.on_certificate) events.on_certificate(of.key, expiry);
@@ -179,7 +185,7 @@ asio::awaitable<void> checker::impl::take_loss(entry& which) {
   if (failed)
     deliver(which, std::move(*failed));
   else
-    which.schedule.reconnected(clock::now(), interval, random01());
+    which.schedule.reconnected(clock::now(), std::min(interval, longest_spread), random01());
 }
 
 void checker::impl::deliver(entry& from, probe_report report) {
@@ -231,9 +237,10 @@ void checker::remove(checker_key key) {
   if (auto* which = impl_->find(key)) impl_->leave(*which);
 }
 
-void checker::probe_now(checker_key key) {
+void checker::probe_now(checker_key key, connection over) {
   auto* which = impl_->find(key);
   if (!which) return;
+  if (over == connection::fresh) which->probes->renew();
   which->schedule.asked();
   which->probes->wake();
 }

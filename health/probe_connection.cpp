@@ -1,9 +1,11 @@
 #include "health/probe_connection.hpp"
 
+#include "net/socket.hpp"
 #include "net/timeout.hpp"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <utility>
@@ -19,18 +21,13 @@ constexpr auto look_every = 100ms;
 constexpr auto silent_after = 1s;
 constexpr std::uint32_t silent_retransmissions = 2;
 
-template <int Level, int Name>
-using number_option = asio::detail::socket_option::integer<Level, Name>;
-
 // The kernel itself gives a vanished host up after four seconds, idle or not.
-void set_options(tcp::socket& socket) {
-  error_code ignored;  // without them a vanished host is found later, by the next probe
-  socket.set_option(tcp::no_delay(true), ignored);
-  socket.set_option(asio::socket_base::keep_alive(true), ignored);
-  socket.set_option(number_option<IPPROTO_TCP, TCP_KEEPIDLE>(1), ignored);
-  socket.set_option(number_option<IPPROTO_TCP, TCP_KEEPINTVL>(1), ignored);
-  socket.set_option(number_option<IPPROTO_TCP, TCP_KEEPCNT>(3), ignored);
-  socket.set_option(number_option<IPPROTO_TCP, TCP_USER_TIMEOUT>(4'000), ignored);
+void set_options(int descriptor) {
+  constexpr unsigned milliseconds_unacknowledged = 4'000;
+  net::send_at_once(descriptor);
+  net::keep_alive_on(descriptor, {.idle = 1s, .interval = 1s, .count = 3});
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds_unacknowledged,
+               sizeof milliseconds_unacknowledged);
 }
 
 bool is_out_of_descriptors(error_code error) {
@@ -69,7 +66,7 @@ error_code probe_connection::open(tcp::socket& socket) {
   error_code error;
   socket.open(protocol, error);
   while (is_out_of_descriptors(error) && reserve_.give_up()) socket.open(protocol, error);
-  if (!error) set_options(socket);
+  if (!error) set_options(socket.native_handle());
   return error;
 }
 
@@ -122,7 +119,8 @@ asio::awaitable<error_code> probe_connection::ask(std::string path,
     const auto text = request_text(path, identity);
     auto sending = stream_.write(text);
     auto [unsent] = co_await net::with_timeout(deadline - clock::now(), std::move(sending));
-    if (unsent) co_return unsent;
+    // Whatever else keeps us from sending, the peer may have said why before it closed.
+    if (unsent == asio::error::timed_out) co_return unsent;
   }
   const auto step = [&] { return reader_.read(stream_); };
   auto reading = repeat(step, deadline);

@@ -65,6 +65,7 @@ struct stream::impl {
   }
 
   void begin(tls_context settings, bool as_client);
+  void forget_errors();
   void offer(const tls_session& session);
   attempt shake_hands();
   error_code judge_peer();
@@ -116,8 +117,14 @@ void stream::impl::offer(const tls_session& session) {
   SSL_set_session(ssl.get(), kept.session.get());
 }
 
-attempt stream::impl::shake_hands() {
+// Those of an earlier attempt, in the library's queue and the wire's.
+void stream::impl::forget_errors() {
   ERR_clear_error();
+  through.error = 0;
+}
+
+attempt stream::impl::shake_hands() {
+  forget_errors();
   auto result = tls_result(SSL_do_handshake(ssl.get()), 0);
   if (result.wait_for) return result;
   if (!result.error) result.error = judge_peer();
@@ -133,7 +140,7 @@ error_code stream::impl::judge_peer() {
 
 attempt stream::impl::read(void* into, std::size_t size) {
   if (ssl) {
-    ERR_clear_error();
+    forget_errors();
     std::size_t n = 0;
     const int returned = SSL_read_ex(ssl.get(), into, size, &n);
     return tls_result(returned, n);
@@ -151,7 +158,7 @@ attempt stream::impl::read(void* into, std::size_t size) {
 attempt stream::impl::peek() {
   char byte;
   if (ssl) {
-    ERR_clear_error();
+    forget_errors();
     std::size_t n = 0;
     const int returned = SSL_peek_ex(ssl.get(), &byte, 1, &n);
     return tls_result(returned, n);
@@ -165,7 +172,7 @@ attempt stream::impl::peek() {
 
 attempt stream::impl::write(std::string_view bytes) {
   if (ssl) {
-    ERR_clear_error();
+    forget_errors();
     std::size_t n = 0;
     const int returned = SSL_write_ex(ssl.get(), bytes.data(), bytes.size(), &n);
     return tls_result(returned, n);

@@ -158,5 +158,66 @@ TEST(Apiserver, CountsAConnectionWithoutAByteAsAFailedHandshake) {
   EXPECT_TRUE(test::poll_until([&] { return server.counters().failed_handshakes == 1; }));
 }
 
+// A blocking client of its HTTP, without TLS.
+struct http_client : plain_client {
+  explicit http_client(test::fake_apiserver& server) : plain_client(server.address()) {
+    server.change([](demo::apiserver_behaviour& it) {
+      it.plain_http = true;
+      it.watch_period = 5ms;
+    });
+  }
+  // The status line; the rest of the head is passed over.
+  std::string ask(const std::string& method, const std::string& target) {
+    send(method + " " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    auto result = line();
+    while (line() != "\r") {
+    }
+    return result;
+  }
+};
+
+TEST(Apiserver, AnswersTheHealthPaths) {
+  test::fake_apiserver server;
+  http_client client(server);
+  for (const auto* path : {"/readyz", "/livez", "/healthz"}) {
+    EXPECT_EQ(client.ask("GET", path), "HTTP/1.1 200 OK\r");
+    EXPECT_EQ(client.bytes(2), "ok");
+  }
+}
+
+TEST(Apiserver, AnswersAPathAsToldTo) {
+  test::fake_apiserver server;
+  http_client client(server);
+  server.answer("/readyz", demo::failing_readyz({"etcd"}));
+  EXPECT_EQ(client.ask("GET", "/readyz"), "HTTP/1.1 500 Internal Server Error\r");
+  EXPECT_EQ(client.line(), "[+]ping ok");
+}
+
+TEST(Apiserver, StreamsAWatch) {
+  test::fake_apiserver server("cp2");
+  http_client client(server);
+  EXPECT_EQ(client.ask("GET", "/api/v1/nodes?watch=1"), "HTTP/1.1 200 OK\r");
+  for (int i = 1; i <= 3; ++i) {
+    client.line();  // the chunk's size
+    EXPECT_EQ(client.line(),
+              R"({"type":"BOOKMARK","servedBy":"cp2","n":)" + std::to_string(i) + "}");
+    client.line();  // the chunk's end
+  }
+}
+
+TEST(Apiserver, SendsLongAnswers) {
+  test::fake_apiserver server;
+  http_client client(server);
+  EXPECT_EQ(client.ask("GET", "/bytes?n=100000"), "HTTP/1.1 200 OK\r");
+  EXPECT_TRUE(client.bytes(100'000) == demo::pattern(0, 100'000));
+}
+
+TEST(Apiserver, AnswersAnyOtherPathWithItsName) {
+  test::fake_apiserver server("cp2");
+  http_client client(server);
+  EXPECT_EQ(client.ask("PUT", "/apis/coordination.k8s.io/v1/leases/n1"), "HTTP/1.1 200 OK\r");
+  EXPECT_EQ(client.bytes(5), "{\"kin");
+}
+
 }  // namespace
 }  // namespace kubelane

@@ -12,6 +12,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <iterator>
+
 namespace kubelane {
 namespace {
 
@@ -380,6 +383,24 @@ TEST_F(Checker, ItsOwnTroubleDoesNotMakeItSpin) {
   pass(200ms);
   EXPECT_GE(reports.size(), 2u);
   EXPECT_LE(reports.size(), 25u);
+}
+
+std::ptrdiff_t open_descriptors() {
+  using std::filesystem::directory_iterator;
+  return std::distance(directory_iterator("/proc/self/fd"), directory_iterator());
+}
+
+TEST_F(Checker, LeavesNoDescriptorBehind) {
+  asio::steady_timer first_use(io);  // the loop's own descriptors are there now
+  const auto before = open_descriptors();
+  delay = 10ms;
+  server.answer("/readyz", {.delay = 350ms});  // witnesses, too
+  checker().add(cp1, server.address());
+  checker().add(2, test::closed_port());
+  ASSERT_TRUE(reported(10));
+  EXPECT_TRUE(stop());
+  EXPECT_TRUE(test::poll_until([&] { return server.counters().open == 0; }));
+  EXPECT_EQ(open_descriptors(), before);
 }
 
 // Takes every descriptor that this process may still open.

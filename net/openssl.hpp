@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,8 +40,10 @@ std::string take_openssl_error();
 /// which ends the list.
 std::vector<x509_ptr> parse_certificates(std::string_view pem);
 std::chrono::system_clock::time_point to_time(const ASN1_TIME* value);
-/// Common name of the subject; empty without one.
-std::string common_name(X509* certificate);
+/// Common name of a subject or issuer; empty without one.
+std::string common_name(const X509_NAME* of);
+/// DNS names and addresses that a certificate is for, at most three: `cp1, 10.0.0.1 and more`.
+std::string names_in_words(X509* certificate);
 
 struct tls_context::impl {
   ssl_ctx_ptr context;
@@ -50,7 +53,7 @@ struct tls_context::impl {
 
 struct tls_session::impl {
   session_ptr session;
-  const void* context = nullptr;                         // it was made under this one
+  std::optional<tls_context> context;                    // it was made under this one
   std::chrono::system_clock::time_point full_handshake;  // the one it goes back to
 };
 
@@ -59,6 +62,7 @@ struct peer_findings {
   std::string identity;  ///< first problem with CA or name, in words
   std::string validity;  ///< first problem with the dates, in words
   bool asked_for_certificate = false;
+  std::optional<tls_context> context;          ///< in force
   std::shared_ptr<tls_session::impl> session;  // kept up to date; shared as tls_session says
 };
 

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 
@@ -81,15 +82,15 @@ struct stream::impl {
   tcp::socket socket;
   wire through;
   peer_findings findings;
-  std::optional<tls_context> context;
   ssl_ptr ssl;
   std::string words;
   bool broken = false;  // the TLS state allows no close_notify any more
 };
 
 void stream::impl::begin(tls_context settings, bool as_client) {
-  context = std::move(settings);
-  ssl.reset(SSL_new(context->internals().context.get()));
+  findings.context = std::move(settings);
+  const auto& context = findings.context->internals();
+  ssl.reset(SSL_new(context.context.get()));
   SSL_set_app_data(ssl.get(), &findings);
   auto bio = make_socket_bio(through);
   SSL_set_bio(ssl.get(), bio.get(), bio.get());
@@ -98,7 +99,7 @@ void stream::impl::begin(tls_context settings, bool as_client) {
     SSL_set_connect_state(ssl.get());
   else
     SSL_set_accept_state(ssl.get());
-  const auto& name = context->internals().server_name;
+  const auto& name = context.server_name;
   error_code not_ip;
   asio::ip::make_address(name, not_ip);
   if (!name.empty() && not_ip) SSL_set_tlsext_host_name(ssl.get(), name.c_str());
@@ -108,7 +109,7 @@ void stream::impl::offer(const tls_session& session) {
   using namespace std::chrono_literals;
   findings.session = session.internals();
   const auto& kept = *findings.session;
-  if (!kept.session || kept.context != SSL_get_SSL_CTX(ssl.get())) return;
+  if (!kept.session || kept.context != findings.context) return;
   const auto now = std::chrono::system_clock::now();
   const auto age = now - kept.full_handshake;
   if (age < 0s || age >= 1h) return;
@@ -135,6 +136,10 @@ attempt stream::impl::shake_hands() {
 error_code stream::impl::judge_peer() {
   if (!findings.identity.empty()) return fail(stream_error::wrong_certificate, findings.identity);
   if (!findings.validity.empty()) return fail(stream_error::bad_validity, findings.validity);
+  // Of a session's first handshake; all that were kept verified.
+  assert(!SSL_session_reused(ssl.get()) ||
+         findings.context->internals().verify == verify_peer::none ||
+         SSL_get_verify_result(ssl.get()) == X509_V_OK);
   return {};
 }
 
@@ -347,7 +352,7 @@ std::optional<std::chrono::system_clock::time_point> stream::peer_expiry() const
 
 std::string stream::peer_common_name() const {
   auto* certificate = impl_->ssl ? SSL_get0_peer_certificate(impl_->ssl.get()) : nullptr;
-  return certificate ? common_name(certificate) : std::string();
+  return certificate ? common_name(X509_get_subject_name(certificate)) : std::string();
 }
 
 const std::string& stream::failure() const noexcept {

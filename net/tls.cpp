@@ -66,14 +66,19 @@ std::string describe(int code, X509* certificate, const SSL* ssl) {
     case X509_V_ERR_IP_ADDRESS_MISMATCH: {
       const auto* context =
           static_cast<const tls_context::impl*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
-      return "certificate is not for " + context->server_name;
+      const auto names = names_in_words(certificate);
+      return "certificate is for " + (names.empty() ? "no name" : names) + ", not for " +
+             context->server_name;
     }
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
-      return "certificate signed by another CA than ours";
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT: {
+      const auto issuer = common_name(X509_get_issuer_name(certificate));
+      return "certificate signed by another CA than ours" +
+             (issuer.empty() ? "" : " (" + issuer + ")");
+    }
     default:
       return std::string("certificate: ") + X509_verify_cert_error_string(code);
   }
@@ -112,10 +117,10 @@ int keep_session(SSL* ssl, SSL_SESSION* session) {
   auto& findings = findings_of(ssl);
   if (!findings.session || !findings.identity.empty() || !findings.validity.empty()) return 0;
   auto& kept = *findings.session;
-  const void* context = SSL_get_SSL_CTX(ssl);
-  const bool known_age = SSL_session_reused(ssl) == 1 && kept.session && kept.context == context;
+  const bool known_age =
+      SSL_session_reused(ssl) == 1 && kept.session && kept.context == findings.context;
   if (!known_age) kept.full_handshake = std::chrono::system_clock::now();
-  kept.context = context;
+  kept.context = findings.context;
   kept.session.reset(session);
   return 1;
 }

@@ -17,9 +17,16 @@ planner::planner(end before, end after, names failed, plan& into)
 
 void planner::run() {
   if (!lost_now().empty()) return recover();
-  const bool members_change =
-      before_.is.etcd != after_.is.etcd || before_.is.control_planes != after_.is.control_planes;
-  if (members_change) snapshot();
+  const auto differ = [](const names& a, const names& b) {
+    return !without(a, b).empty() || !without(b, a).empty();
+  };
+  if (differ(before_.is.etcd, after_.is.etcd) ||
+      differ(before_.is.control_planes, after_.is.control_planes))
+    snapshot();
+  if (before_.is.control_planes.front() != after_.is.control_planes.front())
+    into_.notes.push_back("first-control-plane: the first control plane changes from " +
+                          before_.is.control_planes.front() + " to " +
+                          after_.is.control_planes.front());
   using part = void (planner::*)();
   for (const part each : {&planner::remove_failed, &planner::remove_promoted, &planner::add_servers,
                           &planner::reorder, &planner::remove_servers, &planner::add_workers,

@@ -1,6 +1,7 @@
 #include "pool_driver.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace kubelane::test {
 
@@ -138,14 +139,14 @@ std::vector<std::string> pool_driver::order() {
   return names;
 }
 
-std::vector<std::string> pool_driver::closings() const {
-  std::vector<std::string> list;
-  for (const auto& each : effects) {
-    if (const auto* reset = std::get_if<proxy::reset_connections>(&each))
-      list.push_back(reset->cause + " " + name_of(reset->id));
-    if (const auto* drain = std::get_if<proxy::drain_connections>(&each))
-      list.push_back(drain->cause + " " + name_of(drain->id));
-  }
+std::string pool_driver::closings() const {
+  std::multiset<std::string> each_one;
+  for (const auto& each : seen<proxy::reset_connections>())
+    each_one.insert(each.cause + " " + name_of(each.id));
+  for (const auto& each : seen<proxy::drain_connections>())
+    each_one.insert(each.cause + " " + name_of(each.id));
+  std::string list;
+  for (const auto& each : each_one) list += (list.empty() ? "" : ", ") + each;
   return list;
 }
 

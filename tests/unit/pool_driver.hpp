@@ -61,8 +61,8 @@ class pool_driver {
       if (const auto* is = std::get_if<Effect>(&each)) found.push_back(*is);
     return found;
   }
-  /// Connections that were reset or drained, as `hung cp1` or `etcd cp2`, in order.
-  std::vector<std::string> closings() const;
+  /// Connections that were reset or drained, sorted, as `etcd cp2, hung cp1`.
+  std::string closings() const;
   void forget() { effects.clear(); }
   void take();
 

@@ -294,5 +294,62 @@ TEST(Tracker, WhatARefusingOneAnswersOnTheHeldConnectionChangesNothing) {
   }
 }
 
+// --- late answers ---
+
+/// kube-apiserver says that its etcd is lost after two seconds, so every probe times out first.
+probe_report late_etcd(time_point started) {
+  probe_report report;
+  report.result = outcome::not_ready;
+  report.started = started;
+  report.finished = started + 500ms;
+  report.etcd_failed = true;
+  report.detail = "etcd";
+  return report;
+}
+
+TEST(Tracker, AnAnswerThatComesLateDecidesOnceProbesHaveFailedInARow) {
+  tracked upstream;
+  upstream.make_ready();
+  const auto first = upstream.now;
+  for (int i = 0; i < 3; ++i) upstream.report({.result = outcome::timed_out, .heard = true});
+  EXPECT_EQ(upstream.current(), state::slow);
+  upstream.it.answered_late(late_etcd(first), upstream.now);
+  EXPECT_EQ(upstream.current(), state::not_ready);
+  EXPECT_EQ(upstream.it.about(), matter::etcd);
+  ASSERT_TRUE(upstream.it.first_etcd());
+  EXPECT_EQ(upstream.it.first_etcd()->started, first) << "drains are timed from the first failure";
+}
+
+TEST(Tracker, OneLateAnswerAloneChangesNothing) {
+  tracked upstream;
+  upstream.make_ready();
+  const auto first = upstream.now;
+  upstream.report({.result = outcome::timed_out, .heard = true});
+  upstream.it.answered_late(late_etcd(first), upstream.now);
+  EXPECT_EQ(upstream.current(), state::ready);
+}
+
+TEST(Tracker, AServerWhoseAnswersStayLateStaysNotReady) {
+  tracked upstream;
+  upstream.make_ready();
+  for (int i = 0; i < 12; ++i) {
+    const auto started = upstream.now;
+    upstream.report({.result = outcome::timed_out, .heard = true});
+    if (i >= 2) upstream.it.answered_late(late_etcd(started), upstream.now);
+    if (i >= 3) EXPECT_EQ(upstream.current(), state::not_ready) << i;
+  }
+}
+
+TEST(Tracker, ALateAnswerFromBeforeTheLastPassSaysNothing) {
+  tracked upstream;
+  upstream.make_ready();
+  const auto first = upstream.now;
+  for (int i = 0; i < 3; ++i) upstream.report({.result = outcome::timed_out, .heard = true});
+  upstream.times(3, outcome::passed);
+  EXPECT_EQ(upstream.current(), state::ready);
+  upstream.it.answered_late(late_etcd(first), upstream.now);
+  EXPECT_EQ(upstream.current(), state::ready);
+}
+
 }  // namespace
 }  // namespace kubelane::health

@@ -2,7 +2,6 @@
 
 #include "pool_driver.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace kubelane::proxy {
@@ -13,11 +12,6 @@ using test::milliseconds;
 using test::outcome;
 using test::pool_driver;
 using test::state;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::Ge;
-using testing::IsEmpty;
-using testing::Le;
 
 // --- each state: its tier, and what happens to established connections ---
 
@@ -47,8 +41,9 @@ TEST_P(EveryState, HasItsTierAndItsWayWithEstablishedConnections) {
     return;
   }
   ASSERT_TRUE(took);
-  EXPECT_THAT(it.closings(), ElementsAre(std::string(expected.closing) + " cp1"));
-  EXPECT_THAT(*took, AllOf(Ge(expected.earliest), Le(expected.latest)));
+  EXPECT_EQ(it.closings(), std::string(expected.closing) + " cp1");
+  EXPECT_GE(*took, expected.earliest);
+  EXPECT_LE(*took, expected.latest);
   EXPECT_TRUE(it.look("cp1").drained);
   for (const auto& reset : it.seen<reset_connections>()) {
     EXPECT_EQ(reset.spread, expected.spread);
@@ -91,7 +86,7 @@ TEST(Slow, ConnectionsStayWhileBytesCome) {
   }
   EXPECT_EQ(it.state_of("cp1"), state::slow);
   EXPECT_EQ(it.look("cp1").tier, 2);
-  EXPECT_THAT(it.closings(), IsEmpty());
+  EXPECT_EQ(it.closings(), "");
 }
 
 // --- hung ---
@@ -102,7 +97,8 @@ TEST(Hung, IsResetThreeSecondsAfterItsFirstEvidence) {
   it.send("cp1");  // the first evidence: 300 ms later
   const auto took = it.time_to_leave(10s);
   ASSERT_TRUE(took);
-  EXPECT_THAT(*took, AllOf(Ge(3000ms), Le(3450ms)));
+  EXPECT_GE(*took, 3000ms);
+  EXPECT_LE(*took, 3450ms);
 }
 
 TEST(Hung, IsResetLaterInLargeFleetsAndSpread) {
@@ -113,7 +109,8 @@ TEST(Hung, IsResetLaterInLargeFleetsAndSpread) {
   it.answers("cp1", outcome::timed_out);
   const auto took = it.time_to_leave(30s);
   ASSERT_TRUE(took);
-  EXPECT_THAT(*took, AllOf(Ge(10s), Le(11200ms)));
+  EXPECT_GE(*took, 10s);
+  EXPECT_LE(*took, 11200ms);
   EXPECT_EQ(it.seen<reset_connections>().front().spread, 5s);
 }
 
@@ -149,7 +146,7 @@ TEST(Hung, AByteBeforeTheResetPreventsIt) {
   it.hear("cp1");
   it.answers("cp1", outcome::passed);
   it.run(60s);
-  EXPECT_THAT(it.closings(), IsEmpty());
+  EXPECT_EQ(it.closings(), "");
   EXPECT_EQ(it.state_of("cp1"), state::ready);
 }
 
@@ -160,7 +157,7 @@ TEST(Hung, ConnectionsThatComeLaterAreResetToo) {
   it.close("cp1", 5);
   it.open("cp1", 1);
   it.run(15s);
-  EXPECT_THAT(it.closings(), ElementsAre("hung cp1", "hung cp1"));
+  EXPECT_EQ(it.closings(), "hung cp1, hung cp1");
 }
 
 TEST(Resets, OfOneUpstreamHappenAtMostOncePerHoldDown) {
@@ -171,8 +168,8 @@ TEST(Resets, OfOneUpstreamHappenAtMostOncePerHoldDown) {
   for (int i = 0; i < 240; ++i) {  // its connections are never closed, and come back anyway
     it.answers("cp1", i % 12 < 8 ? outcome::host_silent : outcome::passed);
     it.run(1s);
-    for (const auto& each : it.closings())
-      if (each == "dead cp1") at.push_back(it.now);
+    for (const auto& each : it.seen<reset_connections>())
+      if (each.id == it.id("cp1")) at.push_back(it.now);
     it.forget();
   }
   EXPECT_GE(at.size(), 2u);
@@ -185,10 +182,10 @@ TEST(Dead, IsResetAtOnceWhenTheKernelSaysSoAndAnotherAnswers) {
   pool_driver it(pool_driver::start::ready);
   it.answers("cp1", outcome::timed_out);
   it.run(2400ms);
-  ASSERT_THAT(it.closings(), IsEmpty());
+  ASSERT_EQ(it.closings(), "");
   it.pool.report_host_silent(it.id("cp1"), "keep-alive lost", it.now);
   it.take();
-  ASSERT_THAT(it.closings(), ElementsAre("dead cp1")) << "probes failed after the others answered";
+  ASSERT_EQ(it.closings(), "dead cp1") << "probes failed after the others answered";
   EXPECT_EQ(it.seen<reset_connections>().front().spread, 0ms);
 }
 
@@ -196,7 +193,7 @@ TEST(Dead, ThatPassesIsAcquitted) {
   pool_driver it(pool_driver::start::ready);
   it.pool.report_host_silent(it.id("cp1"), "keep-alive lost", it.now);
   it.run(60s);  // but its probes pass
-  EXPECT_THAT(it.closings(), IsEmpty());
+  EXPECT_EQ(it.closings(), "");
   EXPECT_EQ(it.state_of("cp1"), state::ready);
 }
 
@@ -221,7 +218,7 @@ TEST(Dead, ThatPassesButIsHeldDownIsNotReset) {
   ASSERT_TRUE(it.look("cp1").cause.starts_with("passing, held down")) << it.look("cp1").cause;
   it.forget();
   it.run(10s);
-  EXPECT_THAT(it.closings(), IsEmpty());
+  EXPECT_EQ(it.closings(), "");
 }
 
 // --- nothing is closed unless another upstream can take it ---
@@ -231,7 +228,7 @@ TEST(Corroboration, WithoutItNothingIsReset) {
     pool_driver it(pool_driver::start::ready);
     it.all_answer(result);
     it.run(10min);
-    EXPECT_THAT(it.closings(), IsEmpty());
+    EXPECT_EQ(it.closings(), "");
     EXPECT_TRUE(it.status().resets_withheld);
     EXPECT_TRUE(it.status().panic);
   }
@@ -242,7 +239,7 @@ TEST(Corroboration, WithoutItNothingIsDrained) {
     pool_driver it(pool_driver::start::ready);
     it.all_answer(result);
     it.run(10min);
-    EXPECT_THAT(it.closings(), IsEmpty()) << health::to_string(result);
+    EXPECT_EQ(it.closings(), "") << health::to_string(result);
     EXPECT_TRUE(it.status().resets_withheld);
   }
 }
@@ -253,7 +250,7 @@ TEST(Corroboration, OneUpstreamOnlyIsNeverReset) {
     pool_driver it(pool_driver::start::ready, {}, {"cp1"});
     it.answers("cp1", result, true);
     it.run(5min);
-    EXPECT_THAT(it.closings(), IsEmpty()) << health::to_string(result);
+    EXPECT_EQ(it.closings(), "") << health::to_string(result);
     EXPECT_EQ(it.order().size(), 1u);
   }
 }
@@ -264,7 +261,7 @@ TEST(Corroboration, ThatComesLateFiresOnlyAfterTheConvictedFailedAgain) {
   it.run(30s);
   it.answers("cp3", outcome::passed);
   it.run(9s);
-  EXPECT_THAT(it.closings(), testing::UnorderedElementsAre("hung cp1", "hung cp2"));
+  EXPECT_EQ(it.closings(), "hung cp1, hung cp2");
   EXPECT_FALSE(it.status().resets_withheld);
 }
 
@@ -276,7 +273,7 @@ TEST(Corroboration, ANetworkThatComesBackResetsNothing) {
       it.run(dark);
       it.all_answer(outcome::passed);
       it.run(60s);
-      EXPECT_THAT(it.closings(), IsEmpty());
+      EXPECT_EQ(it.closings(), "");
     }
   }
 }
@@ -287,11 +284,11 @@ TEST(Corroboration, OfAWitnessThatFailedMeanwhileNeedsFallFailuresMore) {
   it.run(10s);
   it.answers("cp3", outcome::passed);
   it.run(2500ms);
-  ASSERT_THAT(it.closings(), IsEmpty());
+  ASSERT_EQ(it.closings(), "");
   // The others' part of the network is back a moment later.
   it.all_answer(outcome::passed);
   it.run(60s);
-  EXPECT_THAT(it.closings(), IsEmpty());
+  EXPECT_EQ(it.closings(), "");
 }
 
 TEST(Corroboration, TwoVerdictsWithinTenSecondsWaitForAnAnswerToTheLaterOne) {
@@ -299,7 +296,7 @@ TEST(Corroboration, TwoVerdictsWithinTenSecondsWaitForAnAnswerToTheLaterOne) {
   it.answers("cp1", outcome::timed_out);
   it.answers("cp2", outcome::timed_out);
   it.run(10s);
-  EXPECT_THAT(it.closings(), testing::UnorderedElementsAre("hung cp1", "hung cp2"));
+  EXPECT_EQ(it.closings(), "hung cp1, hung cp2");
 }
 
 TEST(Corroboration, AnAnswerFromBeforeTheEvidenceIsNone) {
@@ -308,7 +305,7 @@ TEST(Corroboration, AnAnswerFromBeforeTheEvidenceIsNone) {
   it.answers("cp3", outcome::local_trouble);
   it.answers("cp1", outcome::timed_out);
   it.run(60s);
-  EXPECT_THAT(it.closings(), IsEmpty());
+  EXPECT_EQ(it.closings(), "");
 }
 
 TEST(Corroboration, UnauthorizedIsAnAnswerToo) {
@@ -317,7 +314,7 @@ TEST(Corroboration, UnauthorizedIsAnAnswerToo) {
   it.run(5s);
   it.answers("cp1", outcome::timed_out);
   it.run(10s);
-  EXPECT_THAT(it.closings(), ElementsAre("hung cp1"));
+  EXPECT_EQ(it.closings(), "hung cp1");
 }
 
 }  // namespace

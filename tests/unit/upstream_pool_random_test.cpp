@@ -2,7 +2,6 @@
 
 #include "pool_driver.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -4,8 +4,9 @@
 
 #include "pool_driver.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace kubelane::proxy {
 namespace {
@@ -15,9 +16,6 @@ using health::dial_result;
 using test::outcome;
 using test::pool_driver;
 using test::state;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::UnorderedElementsAre;
 
 wanted_upstream wanted(const std::string& name, const std::string& address,
                        const std::string& zone = "") {
@@ -27,11 +25,18 @@ wanted_upstream wanted(const std::string& name, const std::string& address,
           .member = health::membership::configured};
 }
 
+std::string sorted(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  std::string list;
+  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
 // --- candidates ---
 
 TEST(Candidates, AreAllUpstreamsBeforeAnythingIsKnown) {
   pool_driver it(pool_driver::start::unprobed);
-  EXPECT_THAT(it.order(), UnorderedElementsAre("cp1", "cp2", "cp3"));
+  EXPECT_EQ(sorted(it.order()), "cp1, cp2, cp3");
   EXPECT_FALSE(it.status().panic);
 }
 
@@ -43,9 +48,9 @@ TEST(Candidates, ComeByTierAndEachOnce) {
   it.answers("cp4", outcome::shutting_down);
   it.answers("cp5", outcome::host_silent);
   it.run(4s);
-  const auto order = it.order();
-  EXPECT_THAT(order, ElementsAre("cp6", "cp4", "cp3", testing::AnyOf("cp2", "cp5"),
-                                 testing::AnyOf("cp2", "cp5"), "cp1"));
+  auto order = it.order();
+  std::sort(order.begin() + 3, order.begin() + 5);  // refused and dead are equals
+  EXPECT_EQ(order, (std::vector<std::string>{"cp6", "cp4", "cp3", "cp2", "cp5", "cp1"}));
 }
 
 TEST(Candidates, AvoidAnUpstreamFromItsFirstFailureOn) {
@@ -54,7 +59,7 @@ TEST(Candidates, AvoidAnUpstreamFromItsFirstFailureOn) {
   while (!it.look("cp1").doubtful) it.run(1ms);
   EXPECT_EQ(it.state_of("cp1"), state::ready);
   EXPECT_EQ(it.order().back(), "cp1");
-  EXPECT_THAT(it.seen<upstream_changed>(), IsEmpty()) << "nothing flaps";
+  EXPECT_EQ(it.seen<upstream_changed>().size(), 0u) << "nothing flaps";
 }
 
 TEST(Candidates, AvoidAnUpstreamFromAnUnansweredSuspicionOn) {
@@ -88,8 +93,7 @@ TEST(Candidates, OfABurstAreSpreadEvenlyBeforeTheFirstIsConnected) {
   pool_driver it(pool_driver::start::unprobed);
   std::map<std::string, int> first;
   for (int i = 0; i < 300; ++i) ++first[it.order().front()];
-  EXPECT_THAT(first, ElementsAre(testing::Pair("cp1", 100), testing::Pair("cp2", 100),
-                                 testing::Pair("cp3", 100)));
+  EXPECT_EQ(first, (std::map<std::string, int>{{"cp1", 100}, {"cp2", 100}, {"cp3", 100}}));
 }
 
 TEST(Candidates, DialsThatLedNowhereDoNotCountForLong) {
@@ -138,15 +142,15 @@ TEST(Reconcile, WithTheSameSetInAnotherOrderChangesNothing) {
   pool_driver it(pool_driver::start::ready);
   it.reconcile({"cp3", "cp2", "cp1"});
   it.run(60s);
-  EXPECT_THAT(it.seen<upstream_changed>(), IsEmpty());
-  EXPECT_THAT(it.closings(), IsEmpty());
+  EXPECT_EQ(it.seen<upstream_changed>().size(), 0u);
+  EXPECT_EQ(it.closings(), "");
   EXPECT_EQ(it.status().upstreams.front().name, "cp3") << "shown in the wanted order";
 }
 
 TEST(Reconcile, GivesARemovedUpstreamNoNewConnection) {
   pool_driver it(pool_driver::start::ready);
   it.reconcile({"cp2", "cp3"});
-  EXPECT_THAT(it.order(), UnorderedElementsAre("cp2", "cp3"));
+  EXPECT_EQ(sorted(it.order()), "cp2, cp3");
   EXPECT_TRUE(it.look("cp1").removed);
   EXPECT_EQ(it.status().upstreams.back().name, "cp1");
 }
@@ -169,7 +173,7 @@ TEST(Reconcile, ARemovedUpstreamIsGoneWithItsLastConnection) {
   pool_driver it(pool_driver::start::ready);
   it.reconcile({"cp2", "cp3"});
   it.run(5s);
-  EXPECT_THAT(it.seen<upstream_gone>(), IsEmpty());
+  EXPECT_EQ(it.seen<upstream_gone>().size(), 0u);
   it.close("cp1", 5);
   ASSERT_EQ(it.seen<upstream_gone>().size(), 1u);
   EXPECT_EQ(it.seen<upstream_gone>().front().name, "cp1");
@@ -183,7 +187,7 @@ TEST(Reconcile, ADialThatBeganBeforeTheRemovalMayStillConnect) {
   it.run(2s);
   it.open("cp1", 1);
   it.run(5s);
-  EXPECT_THAT(it.seen<upstream_gone>(), IsEmpty());
+  EXPECT_EQ(it.seen<upstream_gone>().size(), 0u);
   it.close("cp1", 1);
   EXPECT_EQ(it.seen<upstream_gone>().size(), 1u);
 }
@@ -201,13 +205,13 @@ TEST(Reconcile, WhatComesBackWhileItLeavesKeepsItsConnections) {
   pool_driver it(pool_driver::start::ready);
   it.reconcile({"cp2", "cp3"});
   it.run(11s);
-  ASSERT_THAT(it.closings(), ElementsAre("removed cp1"));
+  ASSERT_EQ(it.closings(), "removed cp1");
   it.reconcile({"cp1", "cp2", "cp3"});
   EXPECT_EQ(it.seen<call_off>().size(), 1u);
   EXPECT_EQ(it.look("cp1").connections, 5u);
   it.run(60s);
   EXPECT_EQ(it.state_of("cp1"), state::ready);
-  EXPECT_THAT(it.closings(), ElementsAre("removed cp1"));
+  EXPECT_EQ(it.closings(), "removed cp1");
 }
 
 TEST(Reconcile, EvidenceForAnUpstreamThatIsGoneIsPassedOver) {

@@ -172,7 +172,25 @@ matter tracker::mixed_matter() const {
   return first_bad_ ? matter::other : matter::connection;
 }
 
+void tracker::answered_late(const probe_report& report, time_point now) {
+  if (state_ == state::unresolved || state_ == state::refused) return;
+  if (!failing_ || report.started <= last_pass_.started) return;
+  if (report.result == outcome::shutting_down) return shut_down(report, now);
+  if (report.result != outcome::not_ready) return;
+  note_bad_answer(report);
+  judge_bad_answer(report, now);
+}
+
 void tracker::answer_badly(const probe_report& report, time_point now) {
+  note_bad_answer(report);
+  if (failures_ == 0 || report.started - counted_bad_ >= one_answer) {
+    ++failures_;
+    counted_bad_ = report.started;
+  }
+  judge_bad_answer(report, now);
+}
+
+void tracker::note_bad_answer(const probe_report& report) {
   end_silence();
   cut_offs_ = 0;
   answered_ = report.verified;
@@ -182,10 +200,9 @@ void tracker::answer_badly(const probe_report& report, time_point now) {
     first_etcd_.reset();
   else if (!first_etcd_)
     first_etcd_ = when;
-  if (failures_ == 0 || report.started - counted_bad_ >= one_answer) {
-    ++failures_;
-    counted_bad_ = report.started;
-  }
+}
+
+void tracker::judge_bad_answer(const probe_report& report, time_point now) {
   if (state_ != state::not_ready && !is_worse() && failures_ < settings_.fall) return;
   become(state::not_ready, report.etcd_failed ? matter::etcd : matter::other,
          or_else(report.detail, report.etcd_failed ? "etcd" : "not ready"), now);

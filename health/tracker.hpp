@@ -79,6 +79,11 @@ class tracker {
   };
   effect record(const probe_report& report, time_point now);
 
+  /// A probe that timed out, and was recorded so, was answered after all, not by a pass. It counts
+  /// no second time, but says what the time-outs did not: once there are `fall` failures in a row,
+  /// or the state is not good anyway, it decides. Older than the last pass, it says nothing.
+  void answered_late(const probe_report& report, time_point now);
+
   /// A client's dial was refused. Returns whether this is the first failure of a row.
   bool dial_refused(time_point now);
   /// A client's dial timed out or was cut off: doubt, no more.
@@ -156,6 +161,8 @@ class tracker {
   void fail(const probe_report& report, time_point now);
   void time_out(const probe_report& report, time_point now);
   void answer_badly(const probe_report& report, time_point now);
+  void note_bad_answer(const probe_report& report);
+  void judge_bad_answer(const probe_report& report, time_point now);
   void cut_off(const probe_report& report, time_point now);
   void shut_down(const probe_report& report, time_point now);
   void refuse(exchange when, time_point now);

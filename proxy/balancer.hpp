@@ -14,7 +14,7 @@ struct choice {
   int tier = 1;           ///< 1 is tried first
   bool doubtful = false;  ///< last in its tier
   bool same_zone = false;
-  std::size_t load = 0;  ///< its connections, and the dials on their way to it
+  std::size_t load = 0;  ///< its connections
   double share = 1.0;    ///< slow start: 0.1..1 of its share of new connections; 1: all of it
 };
 
@@ -32,8 +32,6 @@ class balancer {
 
   /// Indexes into `choices`, each once. Valid until the next call.
   const std::vector<std::size_t>& order(std::span<const choice> choices);
-  /// The first of the last order, which must not have been empty.
-  std::size_t first() const { return order_.front(); }
 
  private:
   struct place {

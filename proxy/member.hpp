@@ -5,7 +5,6 @@
 #include "proxy/closing.hpp"
 #include "proxy/upstream_pool.hpp"
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,7 +28,6 @@ struct pool_member {
   class closing closing;
   activity act;
   std::size_t connections = 0;
-  std::deque<time_point> dials;  ///< when it was given out first, and nothing came of it yet
   std::optional<std::chrono::microseconds> probe;
 
   health::state shown = health::state::unknown;  ///< as last told

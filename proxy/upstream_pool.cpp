@@ -223,10 +223,17 @@ milliseconds upstream_pool::report_probe(upstream_id id, const health::probe_rep
   return it->tracker.next_delay(leaving_in, impl_->random01(), now);
 }
 
+void upstream_pool::report_late_answer(upstream_id id, const health::probe_report& report,
+                                       time_point now) {
+  auto* it = impl_->find(id);
+  if (!it || it->removed) return;
+  it->tracker.answered_late(report, now);
+  impl_->review(now);
+}
+
 void upstream_pool::report_dial(upstream_id id, health::dial_result result, time_point now) {
   auto* it = impl_->find(id);
   if (!it || it->removed) return;
-  if (result != health::dial_result::connected && !it->dials.empty()) it->dials.pop_front();
   switch (result) {
     case health::dial_result::refused:
       if (it->tracker.current() != state::refused) impl_->ask_fresh(*it);
@@ -270,7 +277,6 @@ void upstream_pool::opened(upstream_id id) {
   assert(it);
   if (!it) return;
   ++it->connections;
-  if (!it->dials.empty()) it->dials.pop_front();
 }
 
 void upstream_pool::closed(upstream_id id, time_point now) {
@@ -292,7 +298,11 @@ void upstream_pool::tick(time_point now) {
     each->tracker.heard(each->act.last_heard);
     if (each->tracker.current() != was) impl_->ask(*each);
     if (each->tracker.suspected()) continue;
-    const auto arose = each->suspicion.raise(each->act.unanswered_since, each->act.bytes_up, now);
+    // Bytes that a probe's witness heard count as well: the data path does not know of them.
+    auto waiting_since = each->act.unanswered_since;
+    if (waiting_since != time_point{})
+      waiting_since = std::max(waiting_since, each->act.last_heard);
+    const auto arose = each->suspicion.raise(waiting_since, each->act.bytes_up, now);
     if (!arose) continue;
     each->tracker.suspect(*arose);
     impl_->ask(*each);
@@ -312,7 +322,7 @@ choice upstream_pool::impl::choice_of(const pool_member& it, time_point now) con
   made.tier = tier_of(it);
   made.doubtful = made.tier == 4 ? !it.tracker.recovering() : it.tracker.doubtful();
   made.same_zone = !settings.zone.empty() && it.want.zone == settings.zone;
-  made.load = it.connections + it.dials.size();
+  made.load = it.connections;
   if (const auto risen = it.tracker.risen(); risen && settings.health.slow_start > 0ms) {
     const auto progress = std::chrono::duration<double>(now - *risen) /
                           std::chrono::duration<double>(settings.health.slow_start);
@@ -328,9 +338,6 @@ std::vector<candidate> upstream_pool::candidates(time_point now) {
   chosen.clear();
   for (const auto& each : impl_->all) {
     if (tier_of(*each) == 0) continue;
-    auto& dials = each->dials;
-    while (!dials.empty() && now - dials.front() > impl_->settings.dial.total_timeout)
-      dials.pop_front();
     choices.push_back(impl_->choice_of(*each, now));
     chosen.push_back(each.get());
   }
@@ -338,7 +345,6 @@ std::vector<candidate> upstream_pool::candidates(time_point now) {
   result.reserve(chosen.size());
   for (const auto index : impl_->order.order(choices))
     result.push_back({chosen[index]->id, *chosen[index]->want.address});
-  if (!result.empty()) chosen[impl_->order.first()]->dials.push_back(now);
   return result;
 }
 

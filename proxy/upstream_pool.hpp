@@ -141,7 +141,8 @@ class upstream_pool {
 
   /// Where the data path notes transfers.
   activity& activity_of(upstream_id id);
-  /// A relayed connection began or ended.
+  /// A connection began or ended; a dial counts as one from its start, so that a burst of clients
+  /// spreads.
   void opened(upstream_id id);
   void closed(upstream_id id, time_point now);
   /// The client whose bytes may be those unanswered sent FIN or left: no longer a suspicion.
@@ -149,6 +150,8 @@ class upstream_pool {
 
   /// Takes a probe's result; returns how long to wait before the next probe.
   milliseconds report_probe(upstream_id id, const health::probe_report& report, time_point now);
+  /// A probe that was reported as timed out was answered after all, not by a pass: its report.
+  void report_late_answer(upstream_id id, const health::probe_report& report, time_point now);
   /// The outcome of a client's dial.
   void report_dial(upstream_id id, health::dial_result result, time_point now);
   /// The kernel says that its host is silent (held connection unacknowledged, keep-alive lost).

@@ -46,7 +46,7 @@ struct upstream_pool::impl {
   members all;
   std::vector<effect> effects;
   std::vector<choice> choices;
-  std::vector<pool_member*> chosen;
+  std::vector<const pool_member*> chosen;
   activity stray;
   std::uint32_t next_id = 1;
 };

@@ -336,7 +336,9 @@ TEST(Tracker, AServerWhoseAnswersStayLateStaysNotReady) {
     const auto started = upstream.now;
     upstream.report({.result = outcome::timed_out, .heard = true});
     if (i >= 2) upstream.it.answered_late(late_etcd(started), upstream.now);
-    if (i >= 3) EXPECT_EQ(upstream.current(), state::not_ready) << i;
+    if (i >= 3) {
+      EXPECT_EQ(upstream.current(), state::not_ready) << i;
+    }
   }
 }
 

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -16,7 +19,7 @@ namespace {
 constexpr milliseconds check_period{100};
 constexpr std::size_t checks_a_round = 10;  // so that each relay is checked about once a second
 constexpr milliseconds accept_again_after{200};
-constexpr milliseconds quiet_time{1};
+constexpr milliseconds quiet_time{10};
 
 template <auto Member>
 void call(void* self) {
@@ -93,7 +96,8 @@ void data_path::listen(int listening_fd) {
       .owner = impl_.get(),
       .accepted = [](void* self, int client,
                      const listener& from) { static_cast<impl*>(self)->accepted(client, from); },
-      .out_of_descriptors = [](void* self) { static_cast<impl*>(self)->pause_accepting(); }};
+      .cannot_accept = [](void* self,
+                          int error) { static_cast<impl*>(self)->pause_accepting(error); }};
   impl_->listeners.push_back(std::make_unique<listener>(impl_->loop, listening_fd, seam));
 }
 
@@ -142,7 +146,7 @@ void data_path::impl::accepted(int client, const listener& from) {
   const auto* const why =
       turned_away_because(client, from.is_loopback(), relay_count + session_count, limit);
   if (why != nullptr) return turn_away(client, why);
-  if (descriptors.is_reserve(client)) pause_accepting();  // this one still, and no more
+  if (descriptors.is_reserve(client)) pause_accepting(EMFILE);  // this one still, and no more
   auto watched = loop.watch(client, net::edge_events, ignore, nullptr);
   if (!watched) return observer.rejected("descriptors");
   auto* const added = new session(session_seam, std::move(watched), !from.is_loopback(),
@@ -163,15 +167,15 @@ void data_path::impl::turn_away(int client, const char* why) {
 }
 
 // Clients wait in the kernel's queue: turning them away would only make them come again.
-void data_path::impl::pause_accepting() {
+void data_path::impl::pause_accepting(int error) {
   if (paused) return;
   paused = true;
   for (const auto& each : listeners) each->pause();
   accepting.arm(loop.now() + accept_again_after);
   observer.rejected("descriptors");
   problems.say("descriptors",
-               "out of file descriptors, new clients wait connections=" +
-                   std::to_string(relay_count + session_count),
+               "new clients wait cause=\"" + std::string(std::strerror(error)) +
+                   "\" connections=" + std::to_string(relay_count + session_count),
                loop.now(), observer.problem);
 }
 

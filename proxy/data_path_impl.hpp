@@ -21,7 +21,7 @@ struct data_path::impl {
   // data_path.cpp
   void accepted(int client, const listener& from);
   void turn_away(int client, const char* why);
-  void pause_accepting();
+  void pause_accepting(int error);
   void try_to_accept();
   void leave(upstream_id id, milliseconds spread, departure how);
   void stay(upstream_id id);
@@ -44,7 +44,7 @@ struct data_path::impl {
 
   // When to look at a socket after a short read, unless an event comes before: rarely enough to
   // cost nothing beside the reads themselves.
-  static constexpr milliseconds look_period{4};
+  static constexpr milliseconds look_period{20};
 
   using relay_list =
       boost::intrusive::list<relay,

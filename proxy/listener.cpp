@@ -45,8 +45,27 @@ int bind_and_listen(int fd, const net::endpoint& where) {
   return 0;
 }
 
-bool is_want_of_resources(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+// The client has left, or may not connect: accept(2) says that its errors are then those of the
+// network. Anything else is this process' own trouble and would come again at once.
+bool is_of_one_client(int error) {
+  switch (error) {
+    case EINTR:
+    case ECONNABORTED:
+    case ECONNRESET:
+    case EPERM:
+    case EPROTO:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case EOPNOTSUPP:
+    case ENETUNREACH:
+    case ETIMEDOUT:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -105,8 +124,8 @@ void listener::accept_some() {
       to_.accepted(to_.owner, client, *this);
       continue;
     }
-    if (is_want_of_resources(errno)) return to_.out_of_descriptors(to_.owner);
     if (errno == EAGAIN) return;
+    if (!is_of_one_client(errno)) return to_.cannot_accept(to_.owner, errno);
   }
   filled_turn_ = loop_.turn_number();
 }

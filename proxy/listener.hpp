@@ -21,8 +21,8 @@ class listener {
     void* owner;
     /// A client, non-blocking; the callee owns the descriptor.
     void (*accepted)(void* owner, int client, const listener& from);
-    /// No descriptor or memory for a client; it still waits. The callee pauses.
-    void (*out_of_descriptors)(void* owner);
+    /// No descriptor or memory for a client, which still waits. The callee pauses.
+    void (*cannot_accept)(void* owner, int error);
   };
 
   /// Takes the descriptor over, which may come from another process. Options that its clients

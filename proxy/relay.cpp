@@ -63,8 +63,11 @@ void relay::on_event(side& at, std::uint32_t events) {
 }
 
 void relay::resume() {
-  client_.seen.readable |= std::exchange(client_.seen.unproven, false);
-  server_.seen.readable |= std::exchange(server_.seen.unproven, false);
+  for (auto* const each : {&client_.seen, &server_.seen}) {
+    if (!std::exchange(each->unproven, false)) continue;
+    each->readable = true;
+    each->read_turn = turn();  // if there was something, then read on until there is nothing
+  }
   if (!rest_.waiting()) run(event_budget);
 }
 
@@ -83,8 +86,7 @@ void relay::run(std::size_t budget) {
 
 pump_status relay::move(side& from, side& to, std::size_t budget) {
   pump::moved sum;
-  const auto turn = static_cast<std::uint32_t>(context_.loop.turn_number());
-  const auto status = pump_from(from).run(from.seen, to.seen, budget, turn, sum);
+  const auto status = pump_from(from).run(from.seen, to.seen, budget, turn(), sum);
   if (sum.read == 0 && sum.written == 0) return status;
   const auto now = context_.loop.now();
   last_bytes_ = now;

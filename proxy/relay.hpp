@@ -127,6 +127,7 @@ class relay {
   void depart();
   void finish(end_reason why);
   end_reason why_broken(const side& broken) const;
+  std::uint32_t turn() const { return static_cast<std::uint32_t>(context_.loop.turn_number()); }
   pump& pump_from(const side& from) noexcept { return &from == &client_ ? up_ : down_; }
   side& other(const side& of) noexcept { return &of == &client_ ? server_ : client_; }
 

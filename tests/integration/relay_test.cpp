@@ -72,12 +72,12 @@ TEST_F(Relay, ManyTinySegmentsAreAllSeenWithoutAnotherByteToWakeIt) {
   // More segments than a pipe has places, all there before the relay looks: the first read is
   // short though there is more, and no edge will tell.
   std::string all;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 300; ++i) {
     const auto piece = random_bytes(7, static_cast<unsigned>(i));
     ASSERT_EQ(client.push(piece), piece.size());
     all += piece;
   }
-  EXPECT_TRUE(it.until([&] { return upstream.pull(), upstream.received == all; }, 200ms));
+  EXPECT_TRUE(it.until([&] { return upstream.pull(), upstream.received == all; }, 100ms));
 }
 
 TEST_F(Relay, TheClientsEndIsPassedOnAndTheAnswerStillComes) {

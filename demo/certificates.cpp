@@ -68,7 +68,8 @@ std::string alternative_names(const std::vector<std::string>& names) {
   for (const auto& name : names) {
     boost::system::error_code not_ip;
     boost::asio::ip::make_address(name, not_ip);
-    result += (result.empty() ? "" : ",") + std::string(not_ip ? "DNS:" : "IP:") + name;
+    if (!result.empty()) result += ',';
+    result.append(not_ip ? "DNS:" : "IP:").append(name);
   }
   return result;
 }

@@ -3,6 +3,7 @@
 #include "net/socket.hpp"
 #include "proxy/data_path_impl.hpp"
 
+#include <malloc.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ constexpr milliseconds check_period{100};
 constexpr std::size_t checks_a_round = 10;  // so that each relay is checked about once a second
 constexpr milliseconds accept_again_after{200};
 constexpr milliseconds quiet_time{10};
+constexpr std::size_t many_connections = 1000;
 
 template <auto Member>
 void call(void* self) {
@@ -215,11 +217,21 @@ void data_path::impl::close_all(milliseconds spread) {
 
 void data_path::impl::check_some() {
   checking.arm(loop.now() + check_period);
+  give_memory_back();
   for (auto left = relay_count / checks_a_round + 1; left > 0 && !relays.empty(); --left) {
     relay& next = relays.front();
     relays.splice(relays.end(), relays, relays.begin());
     next.check(loop.now());
   }
+}
+
+// The allocator keeps what many connections have needed, for ever, unless it is told.
+void data_path::impl::give_memory_back() {
+  const auto count = relay_count + session_count;
+  most_connections = std::max(most_connections, count);
+  if (most_connections < many_connections || count > most_connections / 4) return;
+  most_connections = count;
+  malloc_trim(0);
 }
 
 void data_path::impl::look_again() {

@@ -28,6 +28,7 @@ struct data_path::impl {
   void close_all(milliseconds spread);
   time_point within(milliseconds spread);
   void check_some();
+  void give_memory_back();
   void look_again();
   void feed_starving();
 
@@ -85,6 +86,7 @@ struct data_path::impl {
   starving_list starving;
   std::size_t relay_count = 0;
   std::size_t session_count = 0;
+  std::size_t most_connections = 0;  // since memory was last given back
   bool paused = false;
 
   net::timer checking;   // relays, some at a time

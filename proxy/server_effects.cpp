@@ -30,7 +30,8 @@ void server::impl::apply_effects() {
 }
 
 void server::impl::apply(const probe_now& what) {
-  checker.probe_now(key_of(what.id));
+  using connection = health::checker::connection;
+  checker.probe_now(key_of(what.id), what.fresh ? connection::fresh : connection::any);
 }
 
 void server::impl::apply(const upstream_changed& what) {
@@ -41,23 +42,20 @@ void server::impl::apply(const upstream_changed& what) {
   std::vector<telemetry::field> fields = {{"upstream", what.name},
                                           {"from", health::to_string(what.from)}};
   if (!what.cause.empty()) fields.emplace_back("cause", what.cause);
-  const auto severity =
-      is_good(what.to) ? telemetry::log_level::info : telemetry::log_level::warn;
+  const auto severity = is_good(what.to) ? telemetry::log_level::info : telemetry::log_level::warn;
   log.write(severity, std::string("upstream ") + health::to_string(what.to), fields);
   if (what.from != what.to) metrics.transition(what.name, health::to_string(what.to));
 }
 
 void server::impl::apply(const reset_connections& what) {
-  log.warn("resetting connections", {{"upstream", name_of(what.id)},
-                                     {"cause", what.cause},
-                                     {"within", in_ms(what.spread)}});
+  log.warn("resetting connections",
+           {{"upstream", name_of(what.id)}, {"cause", what.cause}, {"within", in_ms(what.spread)}});
   relays.apply(what);
 }
 
 void server::impl::apply(const drain_connections& what) {
-  log.info("draining connections", {{"upstream", name_of(what.id)},
-                                    {"cause", what.cause},
-                                    {"within", in_ms(what.spread)}});
+  log.info("draining connections",
+           {{"upstream", name_of(what.id)}, {"cause", what.cause}, {"within", in_ms(what.spread)}});
   relays.apply(what);
 }
 
@@ -141,6 +139,9 @@ health::checker_events server::impl::checker_events() {
   };
   result.on_heard = [this](health::checker_key key) {
     pool.activity_of(id_of(key)).last_heard = health::clock::now();
+  };
+  result.on_late_answer = [this](health::checker_key key, const health::probe_report& report) {
+    pool.report_late_answer(id_of(key), report, health::clock::now());
   };
   result.on_certificate = [this](health::checker_key key,
                                  std::chrono::system_clock::time_point expiry) {

@@ -6,22 +6,30 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 namespace kubelane::test {
 
-line_client::line_client(int port, std::chrono::milliseconds limit) {
-  socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+line_client::line_client(int port, std::chrono::milliseconds limit, family over) {
+  socket_ = ::socket(over == family::v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   timeval time{};
   time.tv_sec = limit.count() / 1000;
   time.tv_usec = static_cast<int>(limit.count() % 1000) * 1000;
   ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
   ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  if (::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return;
+  sockaddr_in v4{};
+  v4.sin_family = AF_INET;
+  v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  v4.sin_port = htons(static_cast<std::uint16_t>(port));
+  sockaddr_in6 v6{};
+  v6.sin6_family = AF_INET6;
+  v6.sin6_addr = in6addr_loopback;
+  v6.sin6_port = v4.sin_port;
+  const int failed = over == family::v4
+                         ? ::connect(socket_, reinterpret_cast<sockaddr*>(&v4), sizeof v4)
+                         : ::connect(socket_, reinterpret_cast<sockaddr*>(&v6), sizeof v6);
+  if (failed == 0) return;
   ::close(socket_);
   socket_ = -1;
 }
@@ -42,6 +50,17 @@ std::optional<std::string> line_client::read_line() {
     line += c;
   }
   return std::nullopt;
+}
+
+int line_client::read_bytes(int count) {
+  std::array<char, 64 * 1024> buffer{};
+  int got = 0;
+  while (got < count) {
+    const auto size = ::recv(socket_, buffer.data(), buffer.size(), 0);
+    if (size <= 0) return got;
+    got += static_cast<int>(size);
+  }
+  return got;
 }
 
 std::optional<std::string> line_client::ask(const std::string& line) {

@@ -292,23 +292,32 @@ void upstream_pool::forget_unanswered(upstream_id id) {
 }
 
 void upstream_pool::tick(time_point now) {
+  impl_->behind = impl_->is_late(now) && !impl_->behind;
+  impl_->last_tick = now;
   for (const auto& each : impl_->all) {
     if (each->removed || !each->want.address) continue;
     const auto was = each->tracker.current();
     each->tracker.heard(each->act.last_heard);
     if (each->tracker.current() != was) impl_->ask(*each);
-    if (each->tracker.suspected()) continue;
-    // Bytes that a probe's witness heard count as well: the data path does not know of them.
-    auto waiting_since = each->act.unanswered_since;
-    if (waiting_since != time_point{})
-      waiting_since = std::max(waiting_since, each->act.last_heard);
-    const auto arose = each->suspicion.raise(waiting_since, each->act.bytes_up, now);
-    if (!arose) continue;
-    each->tracker.suspect(*arose);
-    impl_->ask(*each);
+    if (!impl_->behind) impl_->suspect(*each, now);
   }
   impl_->review(now);
   impl_->forget_removed(now);
+}
+
+void upstream_pool::impl::suspect(pool_member& it, time_point now) {
+  if (it.tracker.suspected()) return;
+  // Bytes that a probe's witness heard count as well: the data path does not know of them.
+  auto waiting_since = it.act.unanswered_since;
+  if (waiting_since != time_point{}) waiting_since = std::max(waiting_since, it.act.last_heard);
+  const auto arose = it.suspicion.raise(waiting_since, it.act.bytes_up, now);
+  if (!arose) return;
+  it.tracker.suspect(*arose);
+  ask(it);
+}
+
+bool upstream_pool::impl::is_late(time_point now) const {
+  return last_tick != time_point{} && now - last_tick > 500ms;
 }
 
 std::vector<effect> upstream_pool::take_effects() {

@@ -157,7 +157,9 @@ class upstream_pool {
   /// The kernel says that its host is silent (held connection unacknowledged, keep-alive lost).
   void report_host_silent(upstream_id id, const std::string& detail, time_point now);
 
-  /// Passes time: suspicion, due resets and drains, hold-down. Call at least every 100 ms.
+  /// Passes time: suspicion, due resets and drains, hold-down. Call at least every 100 ms. After
+  /// one that comes half a second late nobody is suspected and nothing is closed until the next:
+  /// what was sent meanwhile has yet to be read.
   void tick(time_point now);
 
   /// What has to be done since the last call, in order.

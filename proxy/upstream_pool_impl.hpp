@@ -28,6 +28,8 @@ struct upstream_pool::impl {
   probe_now& request_of(const pool_member& it);
   void ask_fresh(const pool_member& it);
   void ask_others(const pool_member& than, time_point after);
+  void suspect(pool_member& it, time_point now);
+  bool is_late(time_point now) const;
   void learn(pool_member& it, const health::probe_report& report, health::tracker::effect what);
   void tell(pool_member& it, time_point now);
   void settle(time_point now);
@@ -48,6 +50,8 @@ struct upstream_pool::impl {
   std::vector<choice> choices;
   std::vector<const pool_member*> chosen;
   activity stray;
+  time_point last_tick{};
+  bool behind = false;  ///< the last tick came late: what was sent to us meanwhile is still unread
   std::uint32_t next_id = 1;
 };
 

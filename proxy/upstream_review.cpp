@@ -44,6 +44,7 @@ void upstream_pool::impl::review(time_point now) {
   for (const auto& each : all)
     if (!each->removed) tell(*each, now);
   for (const auto& each : all) watch_silence(*each);
+  if (behind || is_late(now)) return;
   const bool panic = is_panic(all);
   for (const auto& each : all) consider(*each, panic, now);
 }

@@ -150,6 +150,32 @@ TEST(Hung, AByteBeforeTheResetPreventsIt) {
   EXPECT_EQ(it.state_of("cp1"), state::ready);
 }
 
+TEST(Hung, IsNotResetByALoopThatHasYetToReadWhatCameMeanwhile) {
+  pool_driver it(pool_driver::start::ready);
+  it.answers("cp1", outcome::timed_out);
+  while (it.state_of("cp1") != state::hung) it.run(10ms);
+  it.now += 5s;  // no CPU; due long ago
+  it.pool.tick(it.now);
+  it.take();
+  ASSERT_EQ(it.closings(), "");
+  it.hear("cp1");  // then the loop reads
+  it.answers("cp1", outcome::passed);
+  it.run(10s);
+  EXPECT_EQ(it.closings(), "");
+}
+
+TEST(Hung, IsResetEvenIfEveryTickIsLate) {
+  pool_driver it(pool_driver::start::ready);
+  it.answers("cp1", outcome::timed_out);
+  while (it.state_of("cp1") != state::hung) it.run(10ms);
+  for (int i = 0; i < 10; ++i) {
+    it.now += 1s;
+    it.pool.tick(it.now);
+    it.take();
+  }
+  EXPECT_EQ(it.closings(), "hung cp1");
+}
+
 TEST(Hung, ConnectionsThatComeLaterAreResetToo) {
   pool_driver it(pool_driver::start::ready);
   it.answers("cp1", outcome::timed_out);

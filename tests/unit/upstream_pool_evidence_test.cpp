@@ -267,6 +267,34 @@ TEST(Asking, AByteOrALeavingClientPutsAnEndToTheSuspicion) {
   EXPECT_EQ(it.seen<probe_now>().size(), 0u);
 }
 
+TEST(Asking, AStarvedLoopSuspectsNobody) {
+  config::config slow;
+  slow.health.interval = 60s;
+  pool_driver it(pool_driver::start::ready, slow);
+  it.run(60s);
+  it.forget();
+  it.send("cp1");
+  it.now += 5s;
+  it.pool.tick(it.now);
+  it.hear("cp1");
+  it.run(1s);
+  EXPECT_EQ(it.seen<probe_now>().size(), 0u);
+}
+
+TEST(Asking, WhatAProbesWitnessHearsIsHeard) {
+  config::config slow;
+  slow.health.interval = 60s;
+  pool_driver it(pool_driver::start::ready, slow);
+  it.run(60s);
+  it.forget();
+  for (int i = 0; i < 10; ++i) {
+    it.send("cp1");
+    it.pool.activity_of(it.id("cp1")).last_heard = it.now;
+    it.run(200ms);
+  }
+  EXPECT_EQ(it.seen<probe_now>().size(), 0u);
+}
+
 TEST(Asking, NewSettingsApplyToRunningUpstreams) {
   pool_driver it(pool_driver::start::ready);
   config::config changed;

@@ -136,8 +136,8 @@ bool reactor::has_more() {
 // A time-out of epoll_wait would start and cancel a timer of the kernel's each turn, which costs
 // more than handling a small message. This one is set when the first time changes.
 void reactor::set_alarm() {
-  const auto first = heap_.empty() ? time_point::max() : heap_.front()->due_;
-  if (first == alarm_due_ || heap_.empty()) return;
+  const auto first = heap_.front()->due_;  // there is always the tick
+  if (first == alarm_due_) return;
   alarm_due_ = first;
   const auto since_boot = std::max(first.time_since_epoch(), clock::duration{1});
   const auto whole = std::chrono::floor<std::chrono::seconds>(since_boot);

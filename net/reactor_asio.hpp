@@ -8,7 +8,8 @@ namespace kubelane::net {
 /// An `io_context` as a guest of another loop: the reactor waits for it and polls it.
 class asio_guest {
  public:
-  /// `io` outlives this, and is run by nobody else. It does not stop for want of work.
+  /// `io` outlives this, is run by nobody else and never stopped (whoever stops the outer loop
+  /// stops both). It does not end for want of work.
   explicit asio_guest(boost::asio::io_context& io);
 
   /// Readable (level-triggered) when a socket, timer or signal of Asio's is due.

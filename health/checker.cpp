@@ -57,9 +57,7 @@ struct checker::impl {
         identity(tls),
         file_timer(io),
         stop_timer(io),
-        tasks(io.get_executor(), [this](std::exception_ptr what) { bug(what); }) {
-    tasks.spawn(follow_files());
-  }
+        tasks(io.get_executor(), [this](std::exception_ptr what) { bug(what); }) {}
 
   void bug(std::exception_ptr what);
   entry* find(checker_key key);
@@ -83,6 +81,7 @@ struct checker::impl {
   net::credentials identity;
   net::descriptor_reserve reserve;
   std::list<entry> entries;
+  bool following_files = false;
   bool stopping = false;
   asio::steady_timer file_timer;
   asio::steady_timer stop_timer;
@@ -225,6 +224,7 @@ void checker::configure(const config::config& settings) {
 
 void checker::add(checker_key key, const net::endpoint& address) {
   if (impl_->stopping || impl_->find(key)) return;
+  if (!std::exchange(impl_->following_files, true)) impl_->tasks.spawn(impl_->follow_files());
   const auto which = impl_->entries.insert(impl_->entries.end(), entry{key, nullptr, {}, false});
   which->probes = std::make_unique<prober>(
       impl_->io.get_executor(), address, impl_->identity, impl_->reserve, impl_->events_of(*which),

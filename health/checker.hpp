@@ -26,6 +26,8 @@ struct checker_events {
   std::function<void(checker_key, const std::string& detail)> on_host_silent;
   /// Bytes of the upstream came after their probe had been given up.
   std::function<void(checker_key)> on_heard;
+  /// A probe that was reported as timed out was answered after all, and not by a pass.
+  std::function<void(checker_key, const probe_report&)> on_late_answer;
   /// Its certificate ends then; after each handshake.
   std::function<void(checker_key, std::chrono::system_clock::time_point expiry)> on_certificate;
   /// An exception that must not be. Left out: it leaves through the loop's `run`.
@@ -57,8 +59,12 @@ class checker {
   void add(checker_key key, const net::endpoint& address);
   /// Its connection ends in order, its callbacks at once.
   void remove(checker_key key);
+  enum class connection {
+    any,
+    fresh,  ///< does it accept new ones?
+  };
   /// Probes it at once; after the probe that is running, if one is. Unknown keys are passed over.
-  void probe_now(checker_key key);
+  void probe_now(checker_key key, connection over = connection::any);
 
   /// Lets running probes finish (half a second at most) and ends every connection in order, while
   /// the loop turns on. No callback comes any more.

@@ -63,9 +63,6 @@ struct probe_report {
   /// Bytes of the server's process arrived during this probe although it failed (it answered a
   /// handshake, but not the request): such a server is slow, not hung.
   bool heard = false;
-  /// Made on the connection held since an earlier probe: its answer does not show that new
-  /// connections are accepted, so it does not end `refused`.
-  bool held = false;
 };
 
 /// How one client's dial to an upstream ended.

@@ -52,6 +52,9 @@ class prober {
     lost,         ///< the held connection ended
     host_silent,  ///< the held connection's kernel gave the host up; `silence` says why
   };
+  /// The next probe asks on a new connection: does it accept any?
+  void renew() { renew_ = true; }
+
   /// Watches the held connection until `until`.
   asio::awaitable<rest_end> rest(time_point until);
   /// Ends `rest` at once.
@@ -79,8 +82,9 @@ class prober {
                                               probe_report& report);
   void conclude(probe_report& report, connection_ptr connection, net::error_code error);
   bool must_renew() const;
-  void keep_as_witness(connection_ptr connection, std::string path);
-  asio::awaitable<void> witness(connection_ptr connection, std::string path);
+  void keep_as_witness(connection_ptr connection, std::string path, probe_report given_up);
+  asio::awaitable<void> witness(connection_ptr connection, std::string path, probe_report given_up);
+  void tell_late_answer(probe_connection& from, probe_report given_up);
   time_point phase_deadline(const probe_settings& settings) const;
 
   asio::any_io_executor executor_;
@@ -93,6 +97,7 @@ class prober {
   std::chrono::microseconds round_trip_{0};
   asio::steady_timer rest_timer_;
   bool woken_ = false;
+  bool renew_ = false;
   std::string silence_;
   net::task_group tasks_;  // the witnesses
 };

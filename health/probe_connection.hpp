@@ -25,6 +25,9 @@ struct probe_events {
   std::function<void(const std::string& detail)> on_host_silent;
   /// Bytes of its process came after their probe had been given up.
   std::function<void()> on_heard;
+  /// An answer other than a pass came after its probe had been given up: that probe's report, as
+  /// it would have been. kube-apiserver takes two seconds to say that its etcd is lost.
+  std::function<void(const probe_report&)> on_late_answer;
   /// A handshake showed a certificate that ends then.
   std::function<void(std::chrono::system_clock::time_point expiry)> on_certificate;
 };

@@ -26,11 +26,6 @@ const char* in_words(phase reached) {
   return "?";
 }
 
-bool is_answer(outcome result) {
-  return result == outcome::passed || result == outcome::unauthorized ||
-         result == outcome::shutting_down || result == outcome::not_ready;
-}
-
 std::string or_else(const std::string& detail, const char* fallback) {
   return detail.empty() ? fallback : detail;
 }
@@ -57,10 +52,6 @@ tracker::effect tracker::record(const probe_report& report, time_point now) {
   if (state_ == state::unresolved) return effect::hidden;
   if (discards(report)) return effect::discarded;
   discarded_ = 0;
-  if (state_ == state::refused && report.held && is_answer(report.result)) {
-    end_silence();
-    return effect::hidden;
-  }
   last_ = report.result;
   if (report.result == outcome::local_trouble) {
     hide(report, now);

@@ -57,9 +57,6 @@ struct exchange {
 /// Answers other than 200 less than 400 ms apart count once: the server may have asked etcd once
 /// for all of them.
 ///
-/// What a refusing upstream answers on the held connection changes nothing: it may serve on while
-/// it accepts no new connection.
-///
 /// A time-out during which this process' own loop was late by more than half the limit is
 /// discarded, but never more than three in a row.
 class tracker {
@@ -75,7 +72,7 @@ class tracker {
     passed,         ///< 200, 401 or 403
     first_failure,  ///< the first of a row
     failed,         ///< a further one
-    hidden,  ///< says nothing of the upstream: local trouble, or a refusing one's held connection
+    hidden,         ///< local trouble: says nothing of the upstream
   };
   effect record(const probe_report& report, time_point now);
 

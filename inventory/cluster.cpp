@@ -103,8 +103,10 @@ cluster view(const model& of, const settings& from) {
   result.is_stacked = std::all_of(result.etcd.begin(), result.etcd.end(),
                                   [](const node& one) { return one.is_control_plane; });
   auto nodes = of.hosts_of("kube_node");
+  std::vector<bool> known(of.hosts.size());
+  for (const int host : nodes) known[static_cast<std::size_t>(host)] = true;
   for (const int host : of.hosts_of("k8s_cluster"))
-    if (std::find(nodes.begin(), nodes.end(), host) == nodes.end()) nodes.push_back(host);
+    if (!known[static_cast<std::size_t>(host)]) nodes.push_back(host);
   result.nodes = static_cast<int>(nodes.size());
   for (const int host : nodes)
     if (!of.is_in(host, "kube_control_plane")) result.workers.push_back(make_node(of, host, from));

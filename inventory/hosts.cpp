@@ -216,6 +216,7 @@ result<host_names, text_error> expand_hosts(std::string_view pattern) {
     return text_error{"more than 16 ranges in one name"};
   auto budget = most_hosts + 1;
   if (auto failure = expand(host, result.names, budget)) return *failure;
+  result.work = most_hosts + 1 - budget;
   return result;
 }
 

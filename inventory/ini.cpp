@@ -152,6 +152,8 @@ class ini_reader {
       return "`" + pattern + "` ends in `:`; that is for a port, as in name:2222 (is this YAML?)";
     for (const auto& name : expanded->names)
       if (strip(name) == "---") return "`---` starts a YAML document, this is read as INI";
+    expanded_ += expanded->work;
+    if (expanded_ > most_hosts_of_a_file) return "more than 500000 hosts in one file";
     std::vector<member> found;
     for (std::size_t i = 1; i < words->size(); ++i)
       if (auto failure = take_assignment((*words)[i], found)) return failure;
@@ -248,6 +250,7 @@ class ini_reader {
   model& model_;
   std::vector<finding>& findings_;
   int line_ = 0;
+  std::size_t expanded_ = 0;
   std::string current_;
   section state_ = section::hosts;
   std::vector<pending_group> pending_;

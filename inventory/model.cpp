@@ -143,22 +143,22 @@ model::failure model::set_variable(std::string_view name, std::string_view key, 
   return std::nullopt;
 }
 
-void model::leave_ungrouped(int host_index) {
-  std::erase(hosts[static_cast<std::size_t>(host_index)].groups, ungrouped);
-  std::erase(groups[ungrouped].hosts, host_index);
-}
-
 void model::reconcile() {
   for (int i = 1; i < static_cast<int>(groups.size()); ++i)
     if (groups[static_cast<std::size_t>(i)].parents.empty()) add_child_group(all, i);
+  std::vector<bool> leaves(hosts.size());
   for (int i = 0; i < static_cast<int>(hosts.size()); ++i) {
+    auto& one = hosts[static_cast<std::size_t>(i)];
     const auto above = groups_of(i);
     if (!contains(above, ungrouped)) {
-      if (above.empty()) add_host(hosts[static_cast<std::size_t>(i)].name, ungrouped, {}, {});
+      if (above.empty()) add_host(one.name, ungrouped, {}, {});
     } else if (above.size() > 1) {
-      leave_ungrouped(i);
+      std::erase(one.groups, ungrouped);
+      leaves[static_cast<std::size_t>(i)] = true;
     }
   }
+  std::erase_if(groups[ungrouped].hosts,
+                [&](int index) { return leaves[static_cast<std::size_t>(index)]; });
 }
 
 std::optional<int> model::find_group(std::string_view name) const {

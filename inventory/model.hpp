@@ -101,7 +101,6 @@ class model {
   std::vector<const variables*> layers(int host_index) const;
   failure add_child_group(int parent, int child);
   void deepen_children(int of);
-  void leave_ungrouped(int host_index);
 
   std::unordered_map<std::string, int> group_index_;
   std::unordered_map<std::string, int> host_index_;

@@ -206,7 +206,7 @@ class source_reader {
       // Ranges are not expanded here; Ansible keeps such a name as it is.
       auto expanded = name.find('[') == std::string_view::npos
                           ? expand_hosts(name)
-                          : host_names{{std::string(name)}, {}};
+                          : host_names{{std::string(name)}, {}, 1};
       const auto& host = expanded->names.front();
       if (!into_.inventory.find_host(host))
         into_.inventory.add_host(host, *into_.inventory.find_group("ungrouped"), expanded->port,

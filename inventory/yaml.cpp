@@ -109,6 +109,9 @@ class yaml_reader {
     const auto expanded = expand_hosts(one.key);
     if (!expanded)
       return refusal{"unreadable", one.at, "`" + one.key + "`: " + expanded.error().message};
+    expanded_ += expanded->work;
+    if (expanded_ > most_hosts_of_a_file)
+      return refusal{"unreadable", one.at, "more than 500000 hosts in one file"};
     if (is_true(one.content) && one.content.is != value::kind::mapping)
       return refusal{"unreadable", one.content.at,
                      "the host `" + one.key + "` has " + what_is(one.content) +
@@ -129,6 +132,7 @@ class yaml_reader {
 
   model& model_;
   std::vector<finding>& findings_;
+  std::size_t expanded_ = 0;
 };
 
 void note_repeated(const yaml_document& document, std::vector<finding>& findings) {

@@ -71,8 +71,12 @@ std::string to_string(const endpoint& value) {
   return with_port(value.address().to_string(), value.port());
 }
 
-std::string to_string(const host_port& value) { return with_port(value.host, value.port); }
+std::string to_string(const host_port& value) {
+  return with_port(value.host, value.port);
+}
 
-bool is_loopback(const endpoint& value) noexcept { return value.address().is_loopback(); }
+bool is_loopback(const endpoint& value) noexcept {
+  return value.address().is_loopback();
+}
 
 }  // namespace kubelane::net

@@ -213,7 +213,6 @@ milliseconds upstream_pool::report_probe(upstream_id id, const health::probe_rep
   it->tracker.heard(it->act.last_heard);
   const auto what = it->tracker.record(report, now);
   if (what == health::tracker::effect::discarded) return 0ms;
-  if (what == health::tracker::effect::hidden && report.held) impl_->ask_fresh(*it);
   impl_->learn(*it, report, what);
   if (what == health::tracker::effect::first_failure)
     impl_->ask_others(*it, it->tracker.silence().value_or(report.started));

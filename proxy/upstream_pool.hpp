@@ -49,7 +49,9 @@ struct wanted_upstream {
 /// nothing needs to be done: `report_probe` asks again if that one began too early.
 struct probe_now {
   upstream_id id;
-  bool fresh = false;  ///< on a new connection: does it accept?
+  /// On a new connection, after the probe in flight if there is one: a client was refused, and what
+  /// a held connection answers does not show that new ones are accepted.
+  bool fresh = false;
 };
 /// Its state or cause changed; one log line.
 struct upstream_changed {

@@ -31,7 +31,7 @@ class Checker : public testing::Test {
  protected:
   Checker() {
     settings.health.tls.ca_file = folder.write("ca.crt", test::test_authority().certificate_pem());
-    settings.health.timeout = 300ms;
+    settings.health.timeout = 2s;
     settings.health.interval = 10s;
   }
 
@@ -369,6 +369,8 @@ TEST_F(Checker, OtherTlsSettingsCountAtOnce) {
 
 TEST_F(Checker, ALateAnswerIsHeard) {
   settle();
+  settings.health.timeout = 300ms;
+  checker().configure(settings);
   server.answer("/readyz", {.delay = 500ms});
   checker().probe_now(cp1);
   ASSERT_TRUE(reported(2));
@@ -391,6 +393,7 @@ std::ptrdiff_t open_descriptors() {
 }
 
 TEST_F(Checker, LeavesNoDescriptorBehind) {
+  settings.health.timeout = 300ms;
   asio::steady_timer first_use(io);  // the loop's own descriptors are there now
   const auto before = open_descriptors();
   delay = 10ms;

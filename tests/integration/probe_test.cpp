@@ -21,7 +21,7 @@ class Probe : public testing::Test {
  protected:
   Probe() {
     tls.ca_file = folder.write("ca.crt", test::test_authority().certificate_pem());
-    settings.timeout = 300ms;
+    settings.timeout = 2s;
   }
 
   ~Probe() override { end(); }
@@ -32,6 +32,7 @@ class Probe : public testing::Test {
       health::probe_events events;
       events.on_host_silent = [this](const std::string& why) { silent.push_back(why); };
       events.on_heard = [this] { ++heard; };
+      events.on_late_answer = [this](const probe_report& report) { late.push_back(report); };
       events.on_certificate = [this](auto expiry) { expiries.push_back(expiry); };
       probes = std::make_unique<health::prober>(
           io.get_executor(), address.value_or(server.address()), *identity, reserve,
@@ -77,6 +78,7 @@ class Probe : public testing::Test {
   net::descriptor_reserve reserve;
   std::unique_ptr<health::prober> probes;
   std::vector<std::string> silent;
+  std::vector<probe_report> late;
   std::vector<std::chrono::system_clock::time_point> expiries;
   int heard = 0;
 };
@@ -131,6 +133,7 @@ TEST_F(Probe, RefusedIsRefused) {
 }
 
 TEST_F(Probe, AConnectWithoutAnAnswerTimesOut) {
+  settings.timeout = 300ms;
   const test::silent_listener listener;
   address = listener.address();
   const auto report = probe();
@@ -147,6 +150,7 @@ TEST_F(Probe, AnUnreachableNetworkIsLocalTrouble) {
 }
 
 TEST_F(Probe, AFrozenServerTimesOutInTheHandshake) {
+  settings.timeout = 300ms;
   server.freeze();
   const auto report = probe();
   EXPECT_EQ(report.result, outcome::timed_out);
@@ -156,6 +160,7 @@ TEST_F(Probe, AFrozenServerTimesOutInTheHandshake) {
 }
 
 TEST_F(Probe, AServerThatShakesHandsButAnswersLateWasHeard) {
+  settings.timeout = 300ms;
   server.answer("/readyz", {.delay = 10s});
   const auto report = probe();
   EXPECT_EQ(report.result, outcome::timed_out);
@@ -180,7 +185,7 @@ TEST_F(Probe, TellsAnImpostor) {
   server.use(test::server_tls(other, demo::apiserver_certificate("cp1")));
   const auto report = probe();
   EXPECT_EQ(report.result, outcome::wrong_certificate);
-  EXPECT_EQ(report.detail, "certificate signed by another CA than ours");
+  EXPECT_EQ(report.detail, "certificate signed by another CA than ours (another CA)");
   EXPECT_EQ(server.counters().requests, 0u);
 }
 
@@ -314,15 +319,18 @@ TEST_F(Probe, AHeldConnectionWithoutAListenerIsFoundRefusedWithTheThirtieth) {
 
 TEST_F(Probe, AfterATimeOutTheNextConnectionIsFresh) {
   probe();
+  settings.timeout = 300ms;
   server.answer("/readyz", {.delay = 600ms});
   EXPECT_EQ(probe().result, outcome::timed_out);
   server.answer("/readyz", {});
+  settings.timeout = 2s;
   EXPECT_EQ(probe().result, outcome::passed);
   EXPECT_EQ(server.counters().accepted, 2u);
 }
 
 TEST_F(Probe, ALateAnswerOnTheOldConnectionIsHeard) {
   probe();
+  settings.timeout = 300ms;
   server.answer("/readyz", {.delay = 600ms});
   EXPECT_EQ(probe().result, outcome::timed_out);
   EXPECT_EQ(heard, 0);
@@ -333,8 +341,51 @@ TEST_F(Probe, ALateAnswerOnTheOldConnectionIsHeard) {
   EXPECT_EQ(server.counters().cut, 0u);
 }
 
+TEST_F(Probe, ALateAnswerOtherThanAPassIsTold) {
+  probe();
+  settings.timeout = 300ms;
+  auto red = demo::failing_readyz({"etcd"});
+  red.delay = 600ms;
+  server.answer("/readyz", red);
+  const auto given_up = probe();
+  EXPECT_EQ(given_up.result, outcome::timed_out);
+  ASSERT_TRUE(test::poll_until(
+      io, [&] { return !late.empty(); }, 2s));
+  EXPECT_EQ(late[0].result, outcome::not_ready);
+  EXPECT_TRUE(late[0].etcd_failed);
+  EXPECT_EQ(late[0].started, given_up.started);
+  EXPECT_EQ(late[0].finished, given_up.finished) << "when its failure was known";
+}
+
+TEST_F(Probe, ALatePassIsNotTold) {
+  probe();
+  settings.timeout = 300ms;
+  server.answer("/readyz", {.delay = 600ms});
+  probe();
+  ASSERT_TRUE(test::poll_until(
+      io, [&] { return probes->closed(); }, 2s));
+  EXPECT_TRUE(late.empty());
+}
+
+TEST_F(Probe, AFreshConnectionIsUsedWhenAskedFor) {
+  probe();
+  prober().renew();
+  probe();
+  probe();
+  EXPECT_EQ(server.counters().accepted, 2u);
+}
+
+TEST_F(Probe, AServerThatAcceptsNoMoreIsFoundOutByAFreshConnection) {
+  probe();
+  server.stop_listening();
+  EXPECT_EQ(probe().result, outcome::passed) << "the held connection still works";
+  prober().renew();
+  EXPECT_EQ(probe().result, outcome::refused);
+}
+
 TEST_F(Probe, AServerThatThawsIsHeardOnTheOldConnection) {
   probe();
+  settings.timeout = 300ms;
   server.freeze();
   EXPECT_EQ(probe().result, outcome::timed_out);
   io.restart();
@@ -348,6 +399,7 @@ TEST_F(Probe, AServerThatThawsIsHeardOnTheOldConnection) {
 
 TEST_F(Probe, AFrozenServersKernelIsNotSilent) {
   probe();
+  settings.timeout = 300ms;
   server.freeze();
   for (int i = 0; i < 5; ++i) EXPECT_EQ(probe().result, outcome::timed_out);
   io.restart();
@@ -356,8 +408,9 @@ TEST_F(Probe, AFrozenServersKernelIsNotSilent) {
   server.thaw();
 }
 
-TEST_F(Probe, WitnessesAreLimitedToFiveSecondsAndTwo) {
+TEST_F(Probe, WitnessesAreLimitedToFiveSecondsAndThree) {
   probe();
+  settings.timeout = 300ms;
   server.freeze();
   for (int i = 0; i < 6; ++i) probe();
   EXPECT_FALSE(probes->closed());
@@ -380,15 +433,16 @@ TEST_F(Probe, ChangedCredentialsRenewTheConnectionWithAFullHandshake) {
 
 TEST_F(Probe, AnswersWhileThisLoopWasLateCount) {
   probe();
-  probe_report late;
+  settings.timeout = 300ms;
+  probe_report report;
   test::run(io, [&]() -> asio::awaitable<void> {
     auto probing = prober().probe(settings);
     asio::steady_timer block(io, 10ms);
     block.async_wait([](auto) { std::this_thread::sleep_for(600ms); });
     server.answer("/readyz", {.delay = 100ms});
-    late = co_await std::move(probing);
+    report = co_await std::move(probing);
   }());
-  EXPECT_EQ(late.result, outcome::passed) << late.detail;
+  EXPECT_EQ(report.result, outcome::passed) << report.detail;
 }
 
 }  // namespace

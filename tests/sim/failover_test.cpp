@@ -24,6 +24,11 @@ const fault killed{"killed", [](api_server& at) { at.program = process::gone; }}
 const fault frozen{"frozen", [](api_server& at) { at.program = process::frozen; }};
 const fault vanished{"vanished", [](api_server& at) { at.link = false; }};
 const fault etcd{"etcd", [](api_server& at) { at.answer = readyz::etcd_failed; }};
+// kube-apiserver asks etcd for two seconds before it says so.
+const fault etcd_slowly{"etcd, said late", [](api_server& at) {
+                          at.answer = readyz::etcd_failed;
+                          at.answer_delay = 2s;
+                        }};
 const fault other{"other", [](api_server& at) { at.answer = readyz::other_failed; }};
 const fault shutdown{"shutdown", [](api_server& at) { at.answer = readyz::shutdown_failed; }};
 const fault refusing{"refusing", [](api_server& at) { at.accepts = false; }};
@@ -125,6 +130,11 @@ TEST_P(Failover, FromAVanishedHostIsQuick) {
 TEST_P(Failover, FromAServerThatLostEtcdIsBounded) {
   const auto within = limit().interval + 3s + 1500ms + 200ms;
   expect_all_moved(measure(etcd, nodes(), with(), within + 5s), within);
+}
+
+TEST_P(Failover, FromAServerThatSaysOnlyAfterTwoSecondsThatItLostEtcdIsBounded) {
+  const auto within = limit().interval + 500ms + 3s + 1500ms + 200ms;
+  expect_all_moved(measure(etcd_slowly, nodes(), with(), within + 5s), within);
 }
 
 TEST_P(Failover, FromAServerThatIsNotReadyIsBounded) {

@@ -70,6 +70,11 @@ const auto& rows() {
        all(30s, [](api_server& at) { at.answer_delay = 3s; })},
       {"EveryReadyzRedForEightSeconds",
        all(8s, [](api_server& at) { at.answer = readyz::etcd_failed; })},
+      {"EveryReadyzRedAndLateForEightSeconds", all(8s,
+                                                   [](api_server& at) {
+                                                     at.answer = readyz::etcd_failed;
+                                                     at.answer_delay = 2s;
+                                                   })},
       {"EveryReadyzRedForAMinute",
        all(60s, [](api_server& at) { at.answer = readyz::etcd_failed; })},
       {"EveryReadyzRedForAnotherReason",

@@ -96,6 +96,10 @@ void node::step_probe(std::size_t server) {
     report->loop_lag = lag_;
     next_probe_[server] = in_.now + pool_.report_probe(id, *report, in_.now);
   }
+  if (const auto late = it.late_answer(in_)) {
+    pool_.activity_of(id).last_heard = in_.now;
+    if (late->result != health::outcome::passed) pool_.report_late_answer(id, *late, in_.now);
+  }
   if (it.in_flight() || in_.now < next_probe_[server]) return;
   ++probes;
   it.start(in_, fresh_[server] ? prober::on::new_connection : prober::on::any_connection);

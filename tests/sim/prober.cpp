@@ -31,11 +31,33 @@ std::optional<probe_report> prober::step(world& in) {
   if (!report && current_->reached == phase::tls) report = handshake(in, at);
   if (!report && current_->reached == phase::answer) report = ask(in, at);
   if (report || in.now - current_->phase_started < limit_) return report;
+  return give_up(in);
+}
+
+probe_report prober::give_up(world& in) {
   if (!current_->fresh) {
     watched_ = current_->round->request();
     held_.reset();
   }
-  return finish(in, outcome::timed_out);
+  const auto round = current_->round;
+  const bool awaited = current_->reached == phase::answer && !current_->swallowed;
+  auto report = finish(in, outcome::timed_out);
+  if (awaited) witnesses_.push_back({*round, report});
+  return report;
+}
+
+std::optional<probe_report> prober::late_answer(world& in) {
+  const auto& at = in.servers[server_];
+  std::erase_if(witnesses_,
+                [&](const witness& each) { return in.now - each.given_up.finished > 5s; });
+  for (auto each = witnesses_.begin(); each != witnesses_.end(); ++each) {
+    if (!each->round.step(in, at)) continue;
+    auto report = each->given_up;
+    witnesses_.erase(each);
+    tell(report, at);
+    return report;
+  }
+  return std::nullopt;
 }
 
 std::optional<probe_report> prober::connect(world& in, api_server& at) {
@@ -62,35 +84,37 @@ std::optional<probe_report> prober::ask(world& in, api_server& at) {
   if (current_->swallowed || !current_->round->step(in, at)) return std::nullopt;
   held_ = held_connection{in.now, 0, in.now + 1s};
   watched_.reset();
-  return answer(in, at);
+  auto report = finish(in, outcome::passed);
+  tell(report, at);
+  return report;
 }
 
-probe_report prober::answer(world& in, const api_server& at) {
+void prober::tell(probe_report& report, const api_server& at) {
   switch (at.answer) {
     case readyz::ok:
-      return finish(in, outcome::passed);
+      report.result = outcome::passed;
+      break;
     case readyz::unauthorized:
-      return finish(in, outcome::unauthorized, "401 Unauthorized");
+      report.result = outcome::unauthorized;
+      break;
     case readyz::shutdown_failed:
-      return finish(in, outcome::shutting_down, "shutdown");
+      report.result = outcome::shutting_down;
+      break;
     case readyz::other_failed:
-      return finish(in, outcome::not_ready, "poststarthook/x");
-    case readyz::etcd_failed: {
-      auto report = finish(in, outcome::not_ready, "etcd");
+      report.result = outcome::not_ready;
+      break;
+    case readyz::etcd_failed:
+      report.result = outcome::not_ready;
       report.etcd_failed = true;
-      return report;
-    }
+      break;
   }
-  return finish(in, outcome::timed_out);
 }
 
-probe_report prober::finish(world& in, outcome result, std::string detail) {
+probe_report prober::finish(world& in, outcome result) {
   probe_report report{.result = result,
                       .reached = current_->reached,
                       .started = current_->started,
                       .finished = in.now};
-  report.detail = std::move(detail);
-  report.held = !current_->fresh;
   report.heard = current_->fresh && current_->reached == phase::answer;
   current_.reset();
   return report;

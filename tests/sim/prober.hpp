@@ -3,7 +3,7 @@
 #include "network.hpp"
 
 #include <optional>
-#include <string>
+#include <vector>
 
 namespace kubelane::sim {
 
@@ -19,6 +19,8 @@ class prober {
   void start(world& in, on which = on::any_connection);
   /// A finished probe.
   std::optional<health::probe_report> step(world& in);
+  /// A probe that timed out within the last five seconds and was answered just now.
+  std::optional<health::probe_report> late_answer(world& in);
   /// Whether the kernel found the host silent just now.
   bool finds_host_silent(world& in);
   /// Whether the held connection ended just now because its process did.
@@ -42,8 +44,9 @@ class prober {
   std::optional<health::probe_report> connect(world& in, api_server& at);
   std::optional<health::probe_report> handshake(world& in, api_server& at);
   std::optional<health::probe_report> ask(world& in, api_server& at);
-  health::probe_report finish(world& in, health::outcome result, std::string detail = {});
-  health::probe_report answer(world& in, const api_server& at);
+  health::probe_report give_up(world& in);
+  static void tell(health::probe_report& report, const api_server& at);
+  health::probe_report finish(world& in, health::outcome result);
   void next_phase(world& in, health::phase reached, milliseconds processing);
 
   std::size_t server_;
@@ -51,6 +54,11 @@ class prober {
   std::optional<attempt> current_;
   std::optional<held_connection> held_;
   std::optional<segment> watched_;  // the request of a held connection that timed out
+  struct witness {
+    exchange round;
+    health::probe_report given_up;
+  };
+  std::vector<witness> witnesses_;
   int on_connection_ = 0;
   int probes_ = 0;
 };

@@ -158,6 +158,13 @@ TEST(HostPatterns, AreBoundedInNumberAndWork) {
   EXPECT_FALSE(expand_hosts("x[1:9][1:9][1:9][1:9][1:9][1:9][1:9]"));
 }
 
+TEST(HostPatterns, AFileOfRangesIsBounded) {
+  std::string text = "[g]\n";
+  for (int i = 0; i < 1000; ++i) text += "x[1:100000][2:1]\n";
+  EXPECT_THAT(messages(read_inventory("hosts.ini", text), "unreadable"),
+              ElementsAre(HasSubstr("more than 500000 hosts in one file")));
+}
+
 TEST(PythonLiterals, OnlyLiteralsChangeTheirType) {
   const auto kind = [](std::string_view text) {
     const auto found = parse_literal(text, {});

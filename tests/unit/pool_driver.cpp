@@ -77,11 +77,9 @@ void pool_driver::step(const std::string& name, prober& it) {
     health::probe_report report{
         .result = it.result, .started = *it.started, .finished = now, .loop_lag = loop_lag};
     report.etcd_failed = it.etcd_failed;
-    report.held = !it.fresh;
     it.started.reset();
     reports.emplace_back(id(name), report);
     it.next = now + pool.report_probe(id(name), report, now);
-    it.fresh = it.result != outcome::passed;
     take();
   }
   if (!it.started && now >= it.next) it.started = now;
@@ -95,7 +93,6 @@ void pool_driver::take() {
     const auto it = ask ? probers_.find(name_of(ask->id)) : probers_.end();
     if (it == probers_.end()) continue;
     it->second.next = now;
-    it->second.fresh |= ask->fresh;
   }
 }
 

@@ -82,7 +82,6 @@ class pool_driver {
     bool etcd_failed = false;
     time_point next{};
     std::optional<time_point> started = {};
-    bool fresh = true;
   };
   void step(const std::string& name, prober& it);
   std::string name_of(proxy::upstream_id id) const;

@@ -284,16 +284,6 @@ TEST(Tracker, ARefusingOneThatFallsSilentIsHung) {
   EXPECT_EQ(upstream.current(), state::hung);
 }
 
-TEST(Tracker, WhatARefusingOneAnswersOnTheHeldConnectionChangesNothing) {
-  for (const auto result : {outcome::passed, outcome::not_ready, outcome::shutting_down}) {
-    tracked upstream;
-    upstream.make_ready();
-    upstream.it.dial_refused(upstream.now);
-    for (int i = 0; i < 5; ++i) upstream.report({.result = result, .held = true});
-    EXPECT_EQ(upstream.current(), state::refused) << to_string(result);
-  }
-}
-
 // --- late answers ---
 
 /// kube-apiserver says that its etcd is lost after two seconds, so every probe times out first.

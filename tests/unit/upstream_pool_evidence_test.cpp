@@ -70,20 +70,6 @@ TEST(DialEvidence, AnAcceptedDialToARefusingOneAsksAgain) {
   EXPECT_EQ(it.pool.take_effects().size(), 1u);
 }
 
-TEST(DialEvidence, AServerThatAcceptsNothingAndServesOnDoesNotFlap) {
-  pool_driver it(pool_driver::start::ready);
-  for (int i = 0; i < 60; ++i) {  // its held connection answers 200 all the time
-    it.pool.report_dial(it.id("cp1"), dial_result::refused, it.now);
-    it.take();
-    it.run(100ms);
-    it.answers("cp1", outcome::refused);
-    it.run(200ms);
-    it.answers("cp1", outcome::passed);
-    it.run(10ms);
-  }
-  EXPECT_EQ(it.seen<upstream_changed>().size(), 1u);
-}
-
 // --- what people see ---
 
 TEST(PoolStatus, IsUsableOnlyAfterAnActualAnswer) {

@@ -107,7 +107,7 @@ struct upstream_status {
   std::string cause;
   time_point since;  ///< of the state
   bool doubtful;     ///< last in its tier
-  int tier;          ///< 1..4, 5: an impostor
+  int tier;          ///< 1..4, 5: an impostor; 0: no candidate (removed or unresolved)
   std::size_t connections;
   std::optional<std::chrono::microseconds> probe;  ///< duration of the last answered probe
   bool drained;                                    ///< its connections are leaving or have left
@@ -115,15 +115,36 @@ struct upstream_status {
 
 struct pool_status {
   std::vector<upstream_status> upstreams;  ///< in the order of the wanted set, removed ones last
-  bool usable;  ///< at least one upstream gave a verified answer and is in tier 1 to 3
-  bool panic;   ///< the best tier is 4: everything is tried, nothing is reset for soft reasons
+  /// At least one upstream is in tier 1 to 3, and its last answer was verified, or was a 200 while
+  /// identity cannot be checked.
+  bool usable;
+  bool panic;  ///< the best tier is 4: everything is tried, nothing is reset for soft reasons
   bool resets_withheld;  ///< a reset or drain is due, but no other upstream could take it
-  bool all_down;         ///< every upstream is refused, hung, dead or unresolved: dials are limited
+  /// Every upstream is refused, hung, dead or unresolved, and none has passed since: dials are
+  /// limited.
+  bool all_down;
 };
 
 /// Every upstream's state; the one owner of what is known and of who may be closed when.
 ///
 /// Pure: time and randomness are arguments, what has to be done comes out of `take_effects`.
+/// health::tracker says how evidence becomes a state, proxy::closing when connections leave for it.
+/// What concerns several upstreams is decided here:
+///
+/// - The first failure of one, or a verdict (hung, dead), probes all others at once; for a lost
+/// etcd
+///   again two seconds later.
+/// - Nothing is closed unless another can take it: one that answered a probe begun after the first
+///   evidence, and failed none since. If two were convicted within ten seconds, after the later
+///   verdict.
+/// - A silent upstream is asked again as soon as such an answer is there, and is reset only if it
+/// is
+///   silent to that too: what was dark for all may just be back.
+/// - Two seconds of silence convict nobody but a dead host, however hastily it was probed.
+/// - An upstream that lost etcd is drained only if all others that were ready in the ten seconds
+///   before answered 200 to a probe begun two seconds after its first failure, or all but those
+///   that have been red for ten seconds: an election turns all red, one after the other.
+/// - While no upstream is in the tiers 1 to 3 (panic) only a dead one's connections are reset.
 class upstream_pool {
  public:
   /// `random01` gives uniform numbers in [0, 1).
@@ -135,13 +156,17 @@ class upstream_pool {
 
   /// Makes the set equal `wanted`: what stays keeps health and connections, what is new starts
   /// `unknown`, what is gone gets no new connection at once, and its connections leave after
-  /// drain.removed. Identity is the endpoint (the name, while unresolved).
+  /// drain.removed. Identity is the endpoint (the name, while unresolved); the same endpoint twice
+  /// is one upstream. A removed one stays known until its last connection ended, at least for
+  /// dial.total_timeout.
   void reconcile(const std::vector<wanted_upstream>& wanted, time_point now);
 
-  /// Every usable upstream in the order to try: tier, doubtful last, this node's zone, policy.
+  /// Every upstream that has an address and is wanted, each once, in the order to try: tier,
+  /// doubtful last (in tier 4: silent ones), this node's zone, policy. Under a microsecond for
+  /// three.
   std::vector<candidate> candidates(time_point now);
 
-  /// Where the data path notes transfers.
+  /// Where the data path notes transfers. `id` must be known.
   activity& activity_of(upstream_id id);
   /// A connection began or ended; a dial counts as one from its start, so that a burst of clients
   /// spreads.

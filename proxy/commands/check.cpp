@@ -1,6 +1,5 @@
-#include "config/load.hpp"
-#include "net/host_addresses.hpp"
 #include "proxy/commands/commands.hpp"
+#include "proxy/commands/load.hpp"
 #include "proxy/commands/probe_all.hpp"
 
 #include <CLI/CLI.hpp>
@@ -11,26 +10,16 @@
 namespace kubelane::commands {
 namespace {
 
-constexpr int bad_config = 2;
-
 struct check_options {
   std::string path;
   bool probe = false;
 };
 
 int check(const check_options& options) {
-  const auto loaded = config::load_file(options.path, net::host_addresses());
-  const auto print = [&](const std::vector<config::problem>& list, config::severity how) {
-    for (const auto& one : list) std::cerr << config::describe(options.path, one, how) << '\n';
-  };
-  if (!loaded) {
-    print(loaded.error().list, config::severity::error);
-    print(loaded.error().warnings, config::severity::warning);
-    return bad_config;
-  }
-  print(loaded->warnings, config::severity::warning);
-  std::cout << options.path << ": good, " << loaded->settings.upstreams.size() << " upstreams\n";
-  return options.probe ? probe_all(loaded->settings, std::cout) : 0;
+  const auto settings = load_and_explain(options.path);
+  if (!settings) return bad_config;
+  std::cout << options.path << ": good, " << settings->upstreams.size() << " upstreams\n";
+  return options.probe ? probe_all(*settings, std::cout) : 0;
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
-#include "config/load.hpp"
-#include "net/host_addresses.hpp"
 #include "proxy/commands/commands.hpp"
+#include "proxy/commands/load.hpp"
 #include "proxy/server.hpp"
 
 #include <CLI/CLI.hpp>
@@ -14,7 +13,6 @@ namespace kubelane::commands {
 namespace {
 
 constexpr int cannot_run = 1;
-constexpr int bad_config = 2;
 
 const std::map<std::string, telemetry::log_level> levels = {{"trace", telemetry::log_level::trace},
                                                             {"debug", telemetry::log_level::debug},
@@ -29,23 +27,14 @@ struct run_options {
 
 int run(const run_options& options) {
   config::file_watch watch({options.path});
-  auto loaded = config::load_file(options.path, net::host_addresses());
-  const auto print = [&](const std::vector<config::problem>& list, config::severity how) {
-    for (const auto& one : list) std::cerr << config::describe(options.path, one, how) << '\n';
-  };
-  if (!loaded) {
-    print(loaded.error().list, config::severity::error);
-    print(loaded.error().warnings, config::severity::warning);
-    return bad_config;
-  }
-  print(loaded->warnings, config::severity::warning);
-
+  auto settings = load_and_explain(options.path);
+  if (!settings) return bad_config;
   proxy::server_options server_options{options.path, std::move(watch), std::nullopt};
   if (!options.level.empty()) server_options.level = levels.at(options.level);
-  const auto& log_settings = loaded->settings.log;
+  const auto& log_settings = settings->log;
   telemetry::log log(server_options.level.value_or(proxy::level_of(log_settings.level)),
                      proxy::format_of(log_settings.format));
-  proxy::server server(std::move(loaded->settings), std::move(server_options), log);
+  proxy::server server(std::move(*settings), std::move(server_options), log);
   if (const auto failure = server.open()) {
     log.error(*failure);
     return cannot_run;

@@ -249,6 +249,21 @@ TEST_F(Probe, TellsWhenTheCertificateEnds) {
   EXPECT_GT(expiries[0], std::chrono::system_clock::now() + 23h);
 }
 
+TEST_F(Probe, AsksAnIpv6Upstream) {
+  auto options = test::apiserver_options("cp6");
+  options.listen = *net::parse_endpoint("[::1]:6443", 0);
+  options.listen = net::endpoint(options.listen.address(), 0);
+  std::optional<test::fake_apiserver> six;
+  try {
+    six.emplace(options);
+  } catch (const std::exception& missing) {
+    GTEST_SKIP() << "no IPv6 here: " << missing.what();
+  }
+  address = six->address();
+  EXPECT_EQ(probe().result, outcome::passed);
+  end();
+}
+
 TEST_F(Probe, TcpModeOnlyConnects) {
   settings.mode = config::probe_mode::tcp;
   server.freeze();

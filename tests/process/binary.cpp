@@ -1,11 +1,10 @@
 #include "binary.hpp"
 
+#include "demo/process.hpp"
 #include "proxy/commands/admin_client.hpp"
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -128,16 +127,7 @@ bool binary::says(const std::string& text, std::chrono::milliseconds limit) {
 }
 
 int free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(socket, generic, length) != 0 || ::getsockname(socket, generic, &length) != 0)
-    throw std::runtime_error("no free port");
-  ::close(socket);
-  return ntohs(address.sin_port);
+  return demo::free_ports(1).front();
 }
 
 http_answer get(int port, const std::string& path) {

@@ -49,6 +49,10 @@ void node::connect_clients(int count, milliseconds every, milliseconds processin
   }
 }
 
+void node::refuse_a_client(std::size_t server) {
+  pool_.report_dial(ids_[server], health::dial_result::refused, in_.now);
+}
+
 void node::run_until(time_point end) {
   while (in_.now < end) step();
 }

@@ -41,6 +41,8 @@ class node {
   /// Clients that send a request `every` so long after the last answer (0: never), spread as the
   /// pool wants.
   void connect_clients(int count, milliseconds every, milliseconds processing = milliseconds(2));
+  /// A dial of this server is refused.
+  void refuse_a_client(std::size_t server);
   /// Runs until then; `stalled` tells whether kubelane gets no CPU.
   void run_until(time_point end);
   bool stalled = false;

@@ -8,7 +8,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr milliseconds one_step = 5ms;
+constexpr milliseconds one_step = 10ms;
 
 std::vector<proxy::wanted_upstream> wanted(std::size_t count) {
   std::vector<proxy::wanted_upstream> all;

@@ -7,7 +7,8 @@
 namespace kubelane::proxy {
 namespace {
 
-constexpr milliseconds ask_again{50};  // for an acknowledgement, for a token
+constexpr milliseconds ask_again{50};     // for an acknowledgement
+constexpr milliseconds token_again{100};  // for a token
 
 }  // namespace
 
@@ -24,8 +25,7 @@ dial_plan::dial_plan(const config::dial& limits, hedge_budget& budget, std::size
 
 void dial_plan::begin(time_point now) {
   if (!queue_.empty()) return dial_next(dial_action::reason::first, now);
-  done_ = true;
-  actions_.push_back({.what = dial_action::kind::give_up});
+  give_up();
 }
 
 void dial_plan::connected(std::size_t i, time_point now) {
@@ -58,9 +58,7 @@ void dial_plan::lost(std::size_t i, time_point now) {
   if (done_) return;
   if (may_dial() && (i == newest_ || !any_alive()))
     return dial_next(dial_action::reason::failover, now);
-  if (any_alive()) return;
-  done_ = true;
-  actions_.push_back({.what = dial_action::kind::give_up});
+  if (!any_alive()) give_up();
 }
 
 void dial_plan::answered(std::size_t i) {
@@ -93,18 +91,19 @@ void dial_plan::acknowledged(std::size_t i, time_point at) {
 
 void dial_plan::expired(time_point now, bool all_slow) {
   if (done_) return;
-  if (!total_over_ && now >= total_end_) return end_total();
-  time_out_connecting(now);
-  lose_patience(now, all_slow);
+  if (!total_over_ && now >= total_end_) end_total();
+  if (!done_) time_out_connecting(now);
+  if (!done_) lose_patience(now, all_slow);
 }
 
 void dial_plan::time_out_connecting(time_point now) {
-  for (std::size_t i = 0; i < attempts_.size() && may_dial(); ++i) {
+  for (std::size_t i = 0; i < attempts_.size() && connects_are_limited(); ++i) {
     const attempt& each = attempts_[i];
     if (each.at != stage::connecting || now < each.since + limits_.attempt_timeout) continue;
     drop(i, dial_result::timed_out);
-    if (i == newest_) dial_next(dial_action::reason::failover, now);
+    if (i == newest_ && may_dial()) dial_next(dial_action::reason::failover, now);
   }
+  if (!any_alive()) give_up();
 }
 
 void dial_plan::lose_patience(time_point now, bool all_slow) {
@@ -118,7 +117,7 @@ void dial_plan::lose_patience(time_point now, bool all_slow) {
     return;
   }
   if (all_slow || !budget_.take()) {
-    token_retry_ = now + ask_again;
+    token_retry_ = now + token_again;
     return;
   }
   needed_token_ = true;
@@ -138,12 +137,14 @@ std::optional<time_point> dial_plan::patience_ends() const {
 }
 
 std::optional<time_point> dial_plan::deadline() const {
-  if (done_ || total_over_) return std::nullopt;
-  auto first = total_end_;
+  if (done_) return std::nullopt;
+  auto first = total_over_ ? time_point::max() : total_end_;
   if (const auto end = patience_ends()) first = std::min(first, std::max(*end, token_retry_));
-  if (!may_dial()) return first;
-  for (const auto& each : attempts_)
-    if (each.at == stage::connecting) first = std::min(first, each.since + limits_.attempt_timeout);
+  if (connects_are_limited())
+    for (const auto& each : attempts_)
+      if (each.at == stage::connecting)
+        first = std::min(first, each.since + limits_.attempt_timeout);
+  if (first == time_point::max()) return std::nullopt;
   return first;
 }
 
@@ -197,18 +198,27 @@ void dial_plan::relay_to_the_one_that_may() {
   if (const auto chosen = begun ? begun : first) relay(*chosen);
 }
 
+// A client whose ClientHello somebody has, but who may still be served by another, goes on waiting:
+// the first to answer wins, and whoever has it may yet be found hung.
 void dial_plan::end_total() {
   total_over_ = true;
   std::optional<std::size_t> chosen;
   std::size_t have_flight = 0;
+  bool others = !queue_.empty();
   for (std::size_t i = 0; i < attempts_.size(); ++i) {
-    if (attempts_[i].at == stage::connecting) drop(i, dial_result::timed_out);
+    others = others || attempts_[i].at == stage::connecting;
     if (attempts_[i].at != stage::connected) continue;
     if (!chosen || (attempts_[i].sent_some && !attempts_[*chosen].sent_some)) chosen = i;
     if (attempts_[i].sent_some) ++have_flight;
   }
-  if (have_flight > 1) return;  // the first to answer still wins
+  if (have_flight > 1 || (have_flight == 1 && flight_ == flight::hello && others)) return;
+  for (std::size_t i = 0; i < attempts_.size(); ++i)
+    if (attempts_[i].at == stage::connecting) drop(i, dial_result::timed_out);
   if (chosen) return relay(*chosen);
+  give_up();
+}
+
+void dial_plan::give_up() {
   done_ = true;
   actions_.push_back({.what = dial_action::kind::give_up});
 }

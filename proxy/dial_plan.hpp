@@ -63,7 +63,9 @@ struct dial_action {
 ///   silent for `first_answer` (or its kernel did not acknowledge the flight for
 ///   `attempt_timeout`): beside it, for a token.
 /// The first to answer wins. A flight that must not be sent twice is left to a relay as soon as one
-/// attempt is connected. `total_timeout` ends connecting; whoever is connected then is kept.
+/// attempt is connected. When `total_timeout` is over, the client is reset if nobody is connected
+/// and left to a relay if somebody is; only if its ClientHello is unanswered, and there is another
+/// to send it to, does the dial go on.
 class dial_plan {
  public:
   using actions = boost::container::small_vector<dial_action, 6>;
@@ -113,7 +115,9 @@ class dial_plan {
     time_point check_at{};  // ask about that next
   };
 
-  bool may_dial() const { return !done_ && !total_over_ && !queue_.empty(); }
+  bool may_dial() const { return !done_ && !queue_.empty(); }
+  /// The last candidate may take the whole total to connect.
+  bool connects_are_limited() const { return total_over_ || may_dial(); }
   std::optional<time_point> patience_ends() const;
   void lose_patience(time_point now, bool all_slow);
   void dial_next(dial_action::reason why, time_point now);
@@ -121,6 +125,7 @@ class dial_plan {
   void drop(std::size_t i, std::optional<health::dial_result> result);
   void time_out_connecting(time_point now);
   void end_total();
+  void give_up();
   void relay(std::size_t i);
   void relay_to_the_one_that_may();
   bool any_alive() const;

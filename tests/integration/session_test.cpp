@@ -286,6 +286,22 @@ TEST_F(Session, AHungServersDialsGoToTheNextAtOnce) {
   EXPECT_THAT(it.dials, ElementsAre("cp1 connected", "cp2 connected"));
 }
 
+TEST_F(Session, AHungServersClientIsServedEvenAfterTheTotal) {
+  it.settings.dial.total_timeout = 400ms;
+  it.settings.dial.first_answer = 10s;  // no replay: as if the budget were empty
+  it.path.configure(it.settings);
+  const auto hello = client_hello();
+  auto client = it.client();
+  client.push(hello);
+  auto hung = it.accept(first);
+  it.run_for(600ms);
+  EXPECT_EQ(it.path.dialling(), 1u);
+  it.path.apply(proxy::reset_connections{it.id(0), "hung", 0ms});
+  auto server = it.accept(second);
+  EXPECT_TRUE(it.until([&] { return server.pull(), server.received == hello; }));
+  EXPECT_TRUE(it.carry(server, client, "served"));
+}
+
 TEST_F(Session, ThisNodesOwnTroubleIsSaidOnceAndBlamesNobody) {
   it.use({*net::parse_endpoint("255.255.255.255:6443", 0), second.address()});
   for (int i = 0; i < 3; ++i) {

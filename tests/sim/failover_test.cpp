@@ -41,6 +41,10 @@ struct measured {
   int fresh_failed = 0;
   milliseconds worst() const { return slowest.back(); }
   milliseconds of_hundred(std::size_t runs) const { return slowest[slowest.size() * runs / 101]; }
+  int slower_than(milliseconds limit) const {
+    return static_cast<int>(slowest.end() -
+                            std::upper_bound(slowest.begin(), slowest.end(), limit));
+  }
 };
 
 measured measure(const fault& what, int nodes, load with, milliseconds lasts) {
@@ -124,10 +128,11 @@ TEST_P(Failover, FromAFrozenServerIsBounded) {
 // found as a frozen one is.
 TEST_P(Failover, FromAVanishedHostIsQuick) {
   const auto within = limit().found + limit().hung;
-  const auto quick = with() == load::busy ? 1700ms : std::min(limit().interval + 1800ms, 5200ms);
+  // 1.7 s, and the model's steps.
+  const auto quick = with() == load::busy ? 1720ms : std::min(limit().interval + 1800ms, 5200ms);
   const auto seen = measure(vanished, nodes(), with(), within + 5s);
   expect_all_moved(seen, std::max(within, quick));
-  EXPECT_LE(seen.of_hundred(98), quick);
+  EXPECT_LE(seen.slower_than(quick), std::max(1, seeds() / 40));
 }
 
 TEST_P(Failover, FromAServerThatLostEtcdIsBounded) {

@@ -184,9 +184,9 @@ TEST(DialPlan, AHedgeCostsATokenAndWaitsForOne) {
   while (it.budget.take()) continue;
   it.actions();
   EXPECT_THAT(it.expire(250), IsEmpty());
-  EXPECT_EQ(it.deadline(), 300);
+  EXPECT_EQ(it.deadline(), 350);
   for (int i = 0; i < 10; ++i) it.budget.give_back_a_tenth();
-  EXPECT_THAT(it.expire(300), ElementsAre("dial 1 hedge"));
+  EXPECT_THAT(it.expire(350), ElementsAre("dial 1 hedge"));
   EXPECT_FALSE(it.budget.take());
 }
 
@@ -196,7 +196,7 @@ TEST(DialPlan, NothingIsHedgedWhileAllAreSlow) {
   it.all_slow = true;
   EXPECT_THAT(it.expire(250), IsEmpty());
   it.all_slow = false;
-  EXPECT_THAT(it.expire(300), ElementsAre("dial 1 hedge"));
+  EXPECT_THAT(it.expire(350), ElementsAre("dial 1 hedge"));
 }
 
 TEST(DialPlan, AConnectionThatNeededNoTokenGivesATenthBack) {
@@ -411,15 +411,45 @@ TEST(DialPlan, AHelloThatTwoServersHaveWaitsOnAfterTheTotal) {
   EXPECT_THAT(it.actions(), ElementsAre("drop 1", "relay 0"));
 }
 
-TEST(DialPlan, TheTotalEndsConnectingBesideAConnectedOne) {
-  script it(2);
-  it.limits.attempt_timeout = 60s;
+TEST(DialPlan, AHelloThatOneServerHasWaitsOnAfterTheTotalIfThereIsAnother) {
+  script it(3);
+  while (it.budget.take()) continue;
   it.connected(0, 1);
   it.hello(1);
   it.delivered(0, 1);
-  it.expire(501);
   it.actions();
-  EXPECT_THAT(it.expire(3500), ElementsAre("drop 1 timed_out", "relay 0"));
+  it.expire(501);
+  EXPECT_THAT(it.expire(3500), IsEmpty());
+  EXPECT_EQ(it.deadline(), 3600) << "for a token";
+  it.plan.ended(0, it.at(3650));
+  EXPECT_THAT(it.actions(), ElementsAre("dial 1 failover")) << "it was found hung, and reset";
+  EXPECT_EQ(it.deadline(), 4650 - 750) << "a hedge, if there is a token";
+  EXPECT_THAT(it.expire(4650), ElementsAre("drop 1 timed_out", "dial 2 failover"));
+  EXPECT_THAT(it.expire(5650), ElementsAre("drop 2 timed_out", "give up"));
+}
+
+TEST(DialPlan, AReplayThatConnectsWhenTheTotalIsOverGoesOn) {
+  script it(2);
+  it.connected(0, 1);
+  it.hello(1);
+  it.plan.sent(0, it.at(3000));
+  it.plan.acknowledged(0, it.at(2900));
+  it.expire(3400);
+  EXPECT_THAT(it.actions(), IsEmpty());
+  EXPECT_THAT(it.expire(3500), IsEmpty());
+  it.connected(1, 3501);
+  it.delivered(1, 3501);
+  it.plan.answered(1);
+  EXPECT_THAT(it.actions(), ElementsAre("drop 0", "relay 1"));
+}
+
+TEST(DialPlan, TheTotalEndsConnectingBesideAConnectedOneThatHasNothing) {
+  script it(3);
+  it.connected(0, 1);
+  it.plan.ended(0, it.at(3300));
+  it.connected(1, 3301);
+  it.actions();
+  EXPECT_THAT(it.expire(3500), ElementsAre("relay 1"));
 }
 
 TEST(DialPlan, AfterTheEndNothingMoreIsWanted) {

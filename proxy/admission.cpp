@@ -63,11 +63,14 @@ void descriptor_guard::read_limit() {
   first_reserved_ = number - std::min(largest_reserve, number / 4);
 }
 
-bool descriptor_guard::has_room(int any_fd) const {
-  const int next = fcntl(any_fd, F_DUPFD_CLOEXEC, 0);
-  if (next < 0) return false;
-  close(next);
-  return !is_reserve(next);
+int descriptor_guard::left(int any_fd) const {
+  const int first = fcntl(any_fd, F_DUPFD_CLOEXEC, 0);
+  if (first < 0) return 0;
+  const int second = fcntl(any_fd, F_DUPFD_CLOEXEC, 0);
+  close(first);
+  if (second < 0) return 0;
+  close(second);
+  return first_reserved_ - second;
 }
 
 void problem_log::say(const char* kind, const std::string& words, time_point now,

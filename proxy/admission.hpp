@@ -53,8 +53,9 @@ class descriptor_guard {
   void read_limit();
   /// This number is one of the reserve.
   bool is_reserve(int fd) const noexcept { return fd >= first_reserved_; }
-  /// The next descriptor would not be. Needs an open one to try with.
-  bool has_room(int any_fd) const;
+  /// How far the second lowest free number is from the reserve, since a connection needs two; 0 or
+  /// less: only the reserve is left. Needs an open descriptor to try with.
+  int left(int any_fd) const;
   /// Empty pipes worth keeping under this limit.
   std::size_t pipes_to_keep() const noexcept { return first_reserved_ < 256 ? 2 : 16; }
 

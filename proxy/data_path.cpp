@@ -22,6 +22,7 @@ constexpr std::size_t checks_a_round = 10;  // so that each relay is checked abo
 constexpr milliseconds accept_again_after{200};
 constexpr milliseconds quiet_time{10};
 constexpr std::size_t many_connections = 1000;
+constexpr int plenty_of_descriptors = 16;
 
 template <auto Member>
 void call(void* self) {
@@ -96,6 +97,7 @@ void data_path::configure(const config::config& settings) {
 void data_path::listen(int listening_fd) {
   const listener::seam seam{
       .owner = impl_.get(),
+      .may_accept = [](void* self) { return static_cast<impl*>(self)->may_accept(); },
       .accepted = [](void* self, int client,
                      const listener& from) { static_cast<impl*>(self)->accepted(client, from); },
       .cannot_accept = [](void* self,
@@ -148,7 +150,7 @@ void data_path::impl::accepted(int client, const listener& from) {
   const auto* const why =
       turned_away_because(client, from.is_loopback(), relay_count + session_count, limit);
   if (why != nullptr) return turn_away(client, why);
-  if (descriptors.is_reserve(client)) pause_accepting(EMFILE);  // this one still, and no more
+  if (descriptors.is_reserve(client)) descriptors_are_scarce = true;
   auto watched = loop.watch(client, net::edge_events, ignore, nullptr);
   if (!watched) return observer.rejected("descriptors");
   auto* const added = new session(session_seam, std::move(watched), !from.is_loopback(),
@@ -168,10 +170,20 @@ void data_path::impl::turn_away(int client, const char* why) {
       loop.now(), observer.problem);
 }
 
+// Looking costs four calls, so it is done only once the reserve was reached, until there is plenty.
+bool data_path::impl::may_accept() {
+  if (!descriptors_are_scarce) return true;
+  const auto left = descriptors.left(listeners.front()->fd());
+  descriptors_are_scarce = left < plenty_of_descriptors;
+  if (left > 0) return true;
+  pause_accepting(EMFILE);
+  return false;
+}
+
 // Clients wait in the kernel's queue: turning them away would only make them come again.
 void data_path::impl::pause_accepting(int error) {
   if (paused) return;
-  paused = true;
+  paused = descriptors_are_scarce = true;
   for (const auto& each : listeners) each->pause();
   accepting.arm(loop.now() + accept_again_after);
   observer.rejected("descriptors");
@@ -183,7 +195,7 @@ void data_path::impl::pause_accepting(int error) {
 
 void data_path::impl::try_to_accept() {
   if (!paused || listeners.empty()) return;
-  if (!descriptors.has_room(listeners.front()->fd()))
+  if (descriptors.left(listeners.front()->fd()) <= 0)
     return accepting.arm(loop.now() + accept_again_after);
   paused = false;
   accepting.cancel();

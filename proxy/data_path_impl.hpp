@@ -21,6 +21,7 @@ struct data_path::impl {
   // data_path.cpp
   void accepted(int client, const listener& from);
   void turn_away(int client, const char* why);
+  bool may_accept();
   void pause_accepting(int error);
   void try_to_accept();
   void leave(upstream_id id, milliseconds spread, departure how);
@@ -88,6 +89,7 @@ struct data_path::impl {
   std::size_t session_count = 0;
   std::size_t most_connections = 0;  // since memory was last given back
   bool paused = false;
+  bool descriptors_are_scarce = false;
 
   net::timer checking;   // relays, some at a time
   net::timer looking;    // at short reads

@@ -119,6 +119,7 @@ void listener::accept_waiting() {
 
 void listener::accept_some() {
   for (int taken = 0; taken < burst_ && !paused_; ++taken) {
+    if (!to_.may_accept(to_.owner)) return;
     const int client = accept4(socket_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (client >= 0) {
       to_.accepted(to_.owner, client, *this);

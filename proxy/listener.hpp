@@ -19,6 +19,8 @@ class listener {
  public:
   struct seam {
     void* owner;
+    /// Another client is welcome; if not, the callee pauses.
+    bool (*may_accept)(void* owner);
     /// A client, non-blocking; the callee owns the descriptor.
     void (*accepted)(void* owner, int client, const listener& from);
     /// No descriptor or memory for a client, which still waits. The callee pauses.

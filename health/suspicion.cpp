@@ -23,8 +23,8 @@ void suspicion::configure(milliseconds suspect_after, milliseconds interval) {
 }
 
 milliseconds suspicion::patience(std::uint64_t bytes_up, time_point now) const {
-  if (raised_[1] != time_point{} && now - raised_[1] >= forget_after) return suspect_after_;
   if (bytes_up == bytes_then_) return patience_;  // nothing was asked since the last good answer
+  if (raised_[1] != time_point{} && now - raised_[1] >= forget_after) return suspect_after_;
   return std::min(patience_, std::max(suspect_after_, longest_patience));
 }
 

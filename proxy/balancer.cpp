@@ -28,7 +28,7 @@ const std::vector<std::size_t>& balancer::order(std::span<const choice> choices)
     const auto& of = choices[i];
     const bool settled =
         of.share < 1.0 && std::any_of(choices.begin(), choices.end(), [&](const choice& other) {
-          return other.tier == of.tier && !other.doubtful && other.share >= 1.0;
+          return other.tier == of.tier && other.share >= 1.0;
         });
     places_.push_back(place_of(i, of, settled));
   }

@@ -21,9 +21,8 @@ struct choice {
 /// Puts upstreams in the order to try: tier, doubtful last, this node's zone first, then the
 /// policy.
 ///
-/// A tier's upstream in slow start keeps its place with probability `share` if one of the same tier
-/// is neither doubtful nor in slow start, else it goes behind those; so all that rise together have
-/// their full share at once. Pure.
+/// An upstream in slow start keeps its place with probability `share`, else it goes behind those of
+/// its tier that are not; so all that rise together have their full share at once. Pure.
 class balancer {
  public:
   /// `random01` gives uniform numbers in [0, 1).

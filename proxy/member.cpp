@@ -139,7 +139,6 @@ etcd_witness find_etcd_witness(const pool_member& of, time_point first, const me
       found.what->finished = std::max(found.what->finished, pass.finished);
       found.what->steady &= each->tracker.last_failure() < of.closing.steady_since();
     } else if (was_ready_around(*each, first)) {
-      if (each->tracker.current() == state::ready) return {};  // it has not been asked yet
       red_since = std::max(red_since.value_or(first), each->left_ready.value_or(first));
     }
   }

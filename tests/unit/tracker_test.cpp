@@ -214,6 +214,17 @@ TEST(Tracker, AHandshakeThatWasAnsweredIsAByteToo) {
   EXPECT_EQ(upstream.current(), state::slow);
 }
 
+TEST(Tracker, AHandshakeThatWasAnsweredEndsTheSilenceBeforeIt) {
+  tracked upstream;
+  upstream.make_ready();
+  upstream.probe(outcome::timed_out);
+  upstream.report({.result = outcome::timed_out, .heard = true});
+  upstream.times(2, outcome::timed_out);
+  EXPECT_EQ(upstream.current(), state::slow);
+  upstream.probe(outcome::timed_out);
+  EXPECT_EQ(upstream.current(), state::hung);
+}
+
 TEST(Tracker, AByteMakesAHungOneSlowAtOnce) {
   tracked upstream;
   upstream.make_ready();

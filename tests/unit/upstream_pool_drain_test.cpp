@@ -20,7 +20,7 @@ TEST(Drain, A200CallsItOff) {
   it.answers("cp1", outcome::not_ready);
   ASSERT_TRUE(it.time_to_leave(20s));
   it.answers("cp1", outcome::passed);
-  it.run(2s);
+  it.run(700ms);
   EXPECT_EQ(it.seen<call_off>().size(), 1u);
 }
 
@@ -56,6 +56,16 @@ TEST(Drain, OfAServerThatStopsRunsOnWhenItRefuses) {
   ASSERT_TRUE(took);
   EXPECT_GE(*took, 10s);
   EXPECT_LE(*took, 11500ms);
+}
+
+TEST(Drain, OfAServerThatStopsIsOrderedOnce) {
+  pool_driver it(pool_driver::start::ready);
+  it.answers("cp1", outcome::shutting_down);
+  ASSERT_TRUE(it.time_to_leave(60s));
+  it.answers("cp1", outcome::refused);
+  it.run(30s);
+  EXPECT_EQ(it.closings(), "shutdown cp1");
+  EXPECT_EQ(it.seen<call_off>().size(), 0u);
 }
 
 TEST(Drain, OfARemovedUpstreamBeginsAfterItsTimeIfAnotherAnswers) {
@@ -126,6 +136,7 @@ TEST(Etcd, LostByOneIsDrainedThoughAnotherHasBeenDeadForLong) {
   pool_driver it(pool_driver::start::ready);
   it.answers("cp2", outcome::host_silent);
   it.run(30s);
+  it.close("cp2", 5);
   it.forget();
   it.answers("cp1", outcome::not_ready, true);
   const auto took = it.time_to_leave(30s);
@@ -141,6 +152,19 @@ TEST(Etcd, LostByTwoOfFiveIsDrainedWhenTheOthersStayGreen) {
   EXPECT_EQ(it.closings(), "");
   it.run(8s);
   EXPECT_EQ(it.closings(), "etcd cp1, etcd cp2");
+}
+
+TEST(Etcd, WithoutADrainTimeStillWaitsForWhatTheOthersSayAfterTwoSeconds) {
+  config::config settings;
+  settings.drain.etcd = 0s;
+  pool_driver it(pool_driver::start::ready, settings);
+  it.answers("cp1", outcome::not_ready, true);
+  while (!it.look("cp1").doubtful) it.run(1ms);
+  while (it.closings().empty()) {
+    it.run(10ms);
+    ASSERT_FALSE(it.status().resets_withheld);
+  }
+  EXPECT_TRUE(it.look("cp1").drained);
 }
 
 TEST(Etcd, AnotherThatAnswers401CannotSayThatItHasEtcd) {
@@ -169,6 +193,23 @@ TEST(Observe, SaysOnceWhatItWouldCloseAndClosesNothing) {
     it.run(20s);
     EXPECT_EQ(it.seen<call_off>().size(), 0u);
   }
+}
+
+TEST(Panic, ALastResortTakesNobodysConnections) {
+  pool_driver it(pool_driver::start::ready, {}, {"cp1", "cp2"});
+  it.pool.reconcile({{.name = "cp1",
+                      .address = net::parse_endpoint("10.0.0.1", 6443),
+                      .zone = "",
+                      .member = health::membership::configured},
+                     {.name = "cp2",
+                      .address = net::parse_endpoint("10.0.0.2", 6443),
+                      .zone = "",
+                      .member = health::membership::leaving}},
+                    it.now);
+  it.answers("cp1", outcome::timed_out);
+  it.run(60s);
+  EXPECT_TRUE(it.status().panic);
+  EXPECT_EQ(it.closings(), "");
 }
 
 TEST(Panic, ResetsNothingForSoftReasons) {

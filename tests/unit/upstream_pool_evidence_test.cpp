@@ -200,6 +200,22 @@ TEST(Asking, TheFirstFailureOfOneProbesAllOthersAtOnce) {
   EXPECT_EQ(asked, (std::set{it.id("cp2"), it.id("cp3")}));
 }
 
+TEST(Asking, ThoseThatFailTooAreNotAskedInStep) {
+  pool_driver it(pool_driver::start::ready);
+  const auto fail = [&](const char* name) {
+    const health::probe_report red{
+        .result = outcome::not_ready, .started = it.now, .finished = it.now + 1ms};
+    it.now += 1ms;
+    it.pool.report_probe(it.id(name), red, it.now);
+    it.take();
+  };
+  fail("cp1");
+  it.forget();
+  fail("cp2");
+  ASSERT_EQ(it.seen<probe_now>().size(), 1u) << "three answers of one moment are one";
+  EXPECT_EQ(it.seen<probe_now>().front().id, it.id("cp3"));
+}
+
 TEST(Asking, AProbeThatBeganTooEarlyIsFollowedByAnotherAtOnce) {
   pool_driver it(pool_driver::start::ready);
   const auto running_since = it.now;
@@ -235,6 +251,21 @@ TEST(Asking, ASuspicionProbesNow) {
   it.run(401ms);
   ASSERT_EQ(it.seen<probe_now>().size(), 1u);
   EXPECT_EQ(it.seen<probe_now>().front().id, it.id("cp1"));
+}
+
+TEST(Asking, ASuspicionThatIsConfirmedIsNotRaisedAgain) {
+  config::config slow;
+  slow.health.interval = 60s;
+  pool_driver it(pool_driver::start::ready, slow);
+  it.run(60s);
+  it.forget();
+  it.answers("cp1", outcome::timed_out);
+  it.send("cp1");
+  it.run(1300ms);
+  const auto asked = it.seen<probe_now>();
+  const auto times = std::count_if(asked.begin(), asked.end(),
+                                   [&](const probe_now& each) { return each.id == it.id("cp1"); });
+  EXPECT_EQ(times, 2) << "by the suspicion, and by the others' answer";
 }
 
 TEST(Asking, AByteOrALeavingClientPutsAnEndToTheSuspicion) {

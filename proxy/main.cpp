@@ -1,6 +1,6 @@
-#include <CLI/CLI.hpp>
-
 #include "proxy/commands/commands.hpp"
+
+#include <CLI/CLI.hpp>
 
 int main(int argc, char** argv) {
   using namespace kubelane::commands;
@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   add_demo(app, status);
   add_quorum(app, status);
   add_inventory(app, status);
+  add_note_exit(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

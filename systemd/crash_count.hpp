@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Whether kubelane has crashed so often that its connections may be the reason.
+///
+/// A connection whose data crashes kubelane is handed to the next process, and crashes that one
+/// too. So crashes are counted, and after too many the next process ends the connections it was
+/// handed.
+///
+/// Times are since boot (CLOCK_BOOTTIME): a wall clock jumps when NTP sets it. A reboot ends every
+/// connection, so crashes before it count for nothing; each line of the file names its boot.
+namespace kubelane::systemd::crash_count {
+
+using time = std::chrono::milliseconds;
+
+/// How many crashes the file remembers, at most.
+constexpr std::size_t remembered = 10;
+
+/// True if an exit was a crash: SEGV, ABRT, BUS, ILL, FPE or the watchdog. A KILL from outside, a
+/// failed start and a clean exit are none.
+/// Source: systemd.exec(5), $SERVICE_RESULT and $EXIT_STATUS of ExecStopPost=.
+bool is_crash(std::string_view service_result, std::string_view exit_status);
+
+/// True if three of `times` lie within ten seconds before `now`, or five within ten minutes.
+bool too_many(std::span<const time> times, time now);
+
+/// The crashes of this boot in the text of a crash file, in its order; lines that make no sense are
+/// left out.
+std::vector<time> parse(std::string_view text, std::string_view boot_id);
+
+/// The text of a crash file with the newest `remembered` of `times`.
+std::string format(std::span<const time> times, std::string_view boot_id);
+
+/// This boot's identity. Empty if the kernel does not tell.
+std::string boot_id();
+
+/// Time since boot, suspension included.
+time now();
+
+/// The crashes of this boot in `folder`, the service's state directory. None if nothing is
+/// readable.
+std::vector<time> read(const std::string& folder);
+
+/// Adds a crash at this moment to the file in `folder`, all or nothing. What failed, if something
+/// did.
+std::optional<std::string> note(const std::string& folder);
+
+}  // namespace kubelane::systemd::crash_count

@@ -315,7 +315,8 @@ load_result load(std::string_view yaml,
   }
   if (!document.root) return all;
   reading read_so_far;
-  loaded result{read(*document.root, read_so_far), {}};
+  loaded result;
+  result.settings = read(*document.root, read_so_far);
   auto found = validate(result.settings, read_so_far.written, host_addresses);
   append(all.list, read_so_far.problems);
   // A value that could not be read breaks rules only because it is missing.
@@ -335,7 +336,9 @@ load_result load_file(const std::string& path,
                       const std::vector<boost::asio::ip::address>& host_addresses) {
   const auto text = read_file(path);
   if (!text) return text.error();
-  return load(*text, host_addresses);
+  auto result = load(*text, host_addresses);
+  if (result) result->text = std::move(*text);
+  return result;
 }
 
 }  // namespace kubelane::config

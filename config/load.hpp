@@ -15,6 +15,7 @@ namespace kubelane::config {
 struct loaded {
   config settings;
   std::vector<problem> warnings;
+  std::string text;  ///< what was read, if it was a file
 };
 
 /// The value, or every problem of the document, in the order of the document.

@@ -17,6 +17,15 @@ struct socket_facts {
 /// Nothing if `fd` is no TCP socket.
 std::optional<socket_facts> facts_of(int fd);
 
+/// What a TCP connection has moved, at one moment.
+struct socket_counts {
+  bool is_closed;          ///< it is over in both directions, by an end or an error
+  std::uint64_t received;  ///< bytes that came, read or not; the peer's end counts as one
+  std::uint64_t written;   ///< bytes that were given to the kernel to be sent
+};
+/// Nothing if `fd` is no TCP socket. `written` is right until our own end was sent.
+std::optional<socket_counts> counts_of(int fd);
+
 /// Nothing was acknowledged for `limit`, though for so long there was something to acknowledge
 /// (`owed_for`). A closed window alone is no silence: a peer that does not read acknowledges the
 /// probes of its window. But these get rare, up to two minutes apart, so that time alone does not

@@ -21,6 +21,7 @@ constexpr milliseconds check_period{100};
 constexpr std::size_t checks_a_round = 10;  // so that each relay is checked about once a second
 constexpr milliseconds accept_again_after{200};
 constexpr milliseconds quiet_time{10};
+constexpr milliseconds young{1'000};  // most are over by then, and storing has its price
 constexpr std::size_t many_connections = 1000;
 constexpr int plenty_of_descriptors = 16;
 
@@ -153,8 +154,12 @@ void data_path::impl::accepted(int client, const listener& from) {
   if (descriptors.is_reserve(client)) descriptors_are_scarce = true;
   auto watched = loop.watch(client, net::edge_events, ignore, nullptr);
   if (!watched) return observer.rejected("descriptors");
-  auto* const added = new session(session_seam, std::move(watched), !from.is_loopback(),
-                                  pool.candidates(loop.now()));
+  begin_session(std::move(watched), !from.is_loopback());
+}
+
+void data_path::impl::begin_session(net::watched_fd client, bool is_remote) {
+  auto* const added =
+      new session(session_seam, std::move(client), is_remote, pool.candidates(loop.now()));
   sessions.push_back(*added);
   ++session_count;
   added->begin();
@@ -233,6 +238,9 @@ void data_path::impl::check_some() {
   for (auto left = relay_count / checks_a_round + 1; left > 0 && !relays.empty(); --left) {
     relay& next = relays.front();
     relays.splice(relays.end(), relays, relays.begin());
+    const bool is_young = loop.now() - next.accepted() < young;
+    if (store != nullptr && next.record() == nullptr && !is_young)
+      keep(next, keeper::pace::limited);
     next.check(loop.now());
   }
 }

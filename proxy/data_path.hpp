@@ -4,6 +4,8 @@
 #include "health/evidence.hpp"
 #include "net/reactor.hpp"
 #include "proxy/end_reason.hpp"
+#include "proxy/inheritance.hpp"
+#include "proxy/keeper.hpp"
 #include "proxy/listener.hpp"
 #include "proxy/upstream_pool.hpp"
 
@@ -56,6 +58,15 @@ class data_path {
   void listen(int listening_fd);
   /// Closes the listeners, after accepting who has connected already; connections stay.
   void stop_accepting();
+
+  /// From now on connections older than a second are kept in `store`, which outlives this.
+  void keep_in(keeper& store);
+  /// Goes on with a client of the process before; one without a server is dialled again. The pool
+  /// knows its upstream. Needs a store.
+  void adopt(const inherited_connection& connection, std::optional<upstream_id> upstream);
+  /// Leaves everything to the next process: what can be kept and is not yet is stored now, whatever
+  /// its age, and the rest is reset. Nothing moves afterwards; the owner ends the process.
+  void hand_over();
 
   // What the pool wants. All connections that exist now to that upstream; later ones are not meant.
   void apply(const reset_connections& wanted);

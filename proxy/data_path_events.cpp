@@ -66,6 +66,7 @@ session_context data_path::impl::make_session_seam() {
 }
 
 void data_path::impl::relay_ended(relay& over, end_reason why) {
+  if (over.record() != nullptr) store->forget(*over.record());
   over.everyone.unlink();
   --relay_count;
   loop.destroy_later(&over, destroy<relay>);

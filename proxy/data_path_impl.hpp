@@ -20,6 +20,7 @@ struct data_path::impl {
 
   // data_path.cpp
   void accepted(int client, const listener& from);
+  void begin_session(net::watched_fd client, bool is_remote);
   void turn_away(int client, const char* why);
   bool may_accept();
   void pause_accepting(int error);
@@ -32,6 +33,13 @@ struct data_path::impl {
   void give_memory_back();
   void look_again();
   void feed_starving();
+
+  // data_path_keeping.cpp
+  bool keep(relay& living, keeper::pace how);
+  std::optional<net::endpoint> address_of(upstream_id id) const;
+  void hand_over();
+  void hand_over_client(session& dialling);
+  void adopt(const inherited_connection& connection, std::optional<upstream_id> upstream);
 
   // data_path_events.cpp
   relay_context make_relay_seam();
@@ -80,6 +88,7 @@ struct data_path::impl {
   problem_log problems;
   std::array<std::uint8_t, flight_limit + 1> scratch{};
 
+  keeper* store = nullptr;
   std::vector<std::unique_ptr<listener>> listeners;
   relay_list relays;
   session_list sessions;

@@ -98,6 +98,8 @@ class dial_plan {
   std::optional<time_point> deadline() const;
   /// The flight may be sent to attempt `i`, as far as it has come.
   bool may_send(std::size_t i) const;
+  /// What the client has sent so far may go to several servers.
+  bool may_send_again() const noexcept { return flight_ != flight::other; }
   /// What to do since the last call, in order.
   actions take_actions();
   /// A relay or give_up was decided: nothing more will come.

@@ -4,8 +4,18 @@
 #include <unistd.h>
 
 #include <array>
+#include <string>
 
 namespace kubelane::proxy {
+namespace {
+
+// Smaller than usual when this user's pipes hold too many pages already.
+std::uint32_t capacity_of(int fd) {
+  const int bytes = fcntl(fd, F_GETPIPE_SZ);
+  return static_cast<std::uint32_t>(bytes > 0 ? bytes : 4096);
+}
+
+}  // namespace
 
 pipe_pool::~pipe_pool() {
   for (const auto& empty : idle_) discard(empty);
@@ -27,7 +37,21 @@ void pipe_pool::give(const pipe& empty) {
 
 void pipe_pool::discard(const pipe& held) {
   close(held.read_end);
-  close(held.write_end);
+  if (held.write_end != held.read_end) close(held.write_end);
+}
+
+bool pipe_pool::join_ends(pipe& of) {
+  if (of.read_end == of.write_end) return true;
+  const auto path = "/proc/self/fd/" + std::to_string(of.read_end);
+  const int both = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  if (both < 0) return false;
+  discard(of);  // its descriptors; the pipe itself lives on
+  of.read_end = of.write_end = both;
+  return true;
+}
+
+pipe pipe_pool::from(int both_ends) {
+  return {both_ends, both_ends, capacity_of(both_ends)};
 }
 
 void pipe_pool::fill(std::size_t wanted) {
@@ -41,9 +65,7 @@ void pipe_pool::fill(std::size_t wanted) {
 std::optional<pipe> pipe_pool::open() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC) != 0) return std::nullopt;
-  // Smaller than usual when this user's pipes hold too many pages already.
-  const int capacity = fcntl(ends[1], F_GETPIPE_SZ);
-  return pipe{ends[0], ends[1], static_cast<std::uint32_t>(capacity > 0 ? capacity : 4096)};
+  return pipe{ends[0], ends[1], capacity_of(ends[1])};
 }
 
 }  // namespace kubelane::proxy

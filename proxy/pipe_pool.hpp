@@ -10,7 +10,7 @@ namespace kubelane::proxy {
 /// A pipe between the two halves of a pump: bytes on their way are in it, never in our memory.
 struct pipe {
   int read_end = -1;
-  int write_end = -1;
+  int write_end = -1;          ///< the same as read_end: one descriptor is both
   std::uint32_t capacity = 0;  ///< bytes; a segment of the network takes at least a page of it
 };
 
@@ -27,6 +27,11 @@ class pipe_pool {
   std::optional<pipe> take();
   /// Gives an empty one back.
   void give(const pipe& empty);
+  /// Makes one descriptor of two, for both ends, so that who keeps the pipe keeps it whole; what is
+  /// in it stays. False when out of descriptors: nothing is changed.
+  static bool join_ends(pipe& of);
+  /// A pipe that another process opened, by such a descriptor.
+  static pipe from(int both_ends);
   /// Closes one that still holds bytes, which are lost.
   static void discard(const pipe& held);
   /// Opens pipes until this many are at hand, as far as descriptors allow.

@@ -97,14 +97,30 @@ void pump::limit(std::size_t bytes) noexcept {
   if (bytes == 0) ended_ = true;
 }
 
+int pump::own_pipe() {
+  if (pipe_.capacity == 0) {
+    const auto taken = pipes_->take();
+    if (!taken) return -1;
+    pipe_ = *taken;
+  }
+  if (pipe_pool::join_ends(pipe_)) return pipe_.read_end;
+  if (holds_ == 0) give_pipe_back();
+  return -1;
+}
+
+void pump::adopt(int pipe) {
+  pipe_ = pipe_pool::from(pipe);
+  holds_ = static_cast<std::uint32_t>(net::unread_bytes(pipe));
+}
+
 void pump::give_pipe_back() noexcept {
-  if (pipe_.capacity == 0) return;
+  if (pipe_.capacity == 0 || owns_pipe()) return;
   pipes_->give(std::exchange(pipe_, {}));
 }
 
 void pump::discard() noexcept {
-  if (holds_ == 0) return give_pipe_back();
-  pipe_pool::discard(std::exchange(pipe_, {}));
+  if (holds_ == 0 && !owns_pipe()) return give_pipe_back();
+  if (pipe_.capacity != 0) pipe_pool::discard(std::exchange(pipe_, {}));
   holds_ = 0;
 }
 

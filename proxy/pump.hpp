@@ -62,6 +62,13 @@ class pump {
   bool source_ended() const noexcept { return ended_; }
   /// Reads no more than this from now on, then behaves as if the source had ended.
   void limit(std::size_t bytes) noexcept;
+  /// From now on the pipe stays this pump's, in one descriptor, which is returned; -1 when out of
+  /// descriptors.
+  int own_pipe();
+  /// Takes over such a pipe of the process before, and what is in it.
+  void adopt(int pipe);
+  /// The owned pipe's; -1 if there is none.
+  int pipe_descriptor() const noexcept { return owns_pipe() ? pipe_.read_end : -1; }
   /// Drops what is on its way.
   void discard() noexcept;
 
@@ -69,6 +76,9 @@ class pump {
   pump_status drain(pump_end& sink, moved& sum);
   pump_status fill(pump_end& source, std::uint32_t turn, moved& sum);
   void give_pipe_back() noexcept;
+  bool owns_pipe() const noexcept {
+    return pipe_.read_end >= 0 && pipe_.read_end == pipe_.write_end;
+  }
 
   static constexpr std::size_t unlimited = SIZE_MAX;
 

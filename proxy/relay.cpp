@@ -5,6 +5,8 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -25,7 +27,27 @@ constexpr milliseconds silence_limit{30'000};
 constexpr milliseconds young{1'000};
 constexpr net::keep_alive server_keep_alive{.idle = 15s, .interval = 5s, .count = 3};
 
+std::uint64_t inode_of(int fd) {
+  struct stat about {};
+  return fstat(fd, &about) == 0 ? about.st_ino : 0;
+}
+
 }  // namespace
+
+/// While one of these lives, the record says that its socket calls may be a step ahead of it.
+class relay::step {
+ public:
+  explicit step(relay& of) noexcept : of_(of) { of.note(kept_record::busy); }
+  ~step() {
+    of_.note_errors();
+    if (of_.record_ != nullptr) of_.record_->clear(kept_record::busy);
+  }
+  step(const step&) = delete;
+  step& operator=(const step&) = delete;
+
+ private:
+  relay& of_;
+};
 
 relay::relay(const relay_context& context, beginning from)
     : context_(context),
@@ -43,6 +65,23 @@ relay::relay(const relay_context& context, beginning from)
   server_.socket.retarget(on_server, this);
 }
 
+relay::relay(const relay_context& context, beginning from, const remains& kept)
+    : relay(context, std::move(from)) {
+  up_.adopt(kept.up);
+  down_.adopt(kept.down);
+  record_ = kept.record;
+  if (record_->has(kept_record::client_broken)) client_.seen.error = ECONNRESET;
+  if (record_->has(kept_record::server_broken)) server_.seen.error = ECONNRESET;
+  // It was about to say so, or has just said it; twice is once.
+  if (record_->has(kept_record::told_client)) tell_end(client_);
+  if (record_->has(kept_record::told_server)) tell_end(server_);
+  if (client_.told_end || server_.told_end)
+    first_ended_ = record_->has(kept_record::server_ended_first) ? &server_ : &client_;
+  for (auto* const each : {&client_.seen, &server_.seen})
+    each->readable = each->writable = true;  // until a call says otherwise
+  if (record_->has(kept_record::leaving)) enter_leaving();
+}
+
 void relay::on_client(void* self, std::uint32_t events) {
   auto& it = *static_cast<relay*>(self);
   it.on_event(it.client_, events);
@@ -58,6 +97,7 @@ void relay::on_turn(void* self) {
 }
 
 void relay::on_event(side& at, std::uint32_t events) {
+  const step doing(*this);
   note_events(at.seen, events);
   if (!rest_.waiting()) run(event_budget);
 }
@@ -72,6 +112,7 @@ void relay::resume() {
 }
 
 void relay::run(std::size_t budget) {
+  const step doing(*this);
   switch (phase_) {
     case phase::flowing:
       return flow(budget);
@@ -126,10 +167,16 @@ bool relay::pass_end_on(side& to) {
     finish(first_ended_ == &client_ ? end_reason::client_closed : end_reason::server_closed);
     return false;
   }
-  to.told_end = true;
   last_bytes_ = context_.loop.now();
-  shutdown(to.socket.fd(), SHUT_WR);
+  if (first_ended_ == &server_) note(kept_record::server_ended_first);
+  tell_end(to);
   return true;
+}
+
+void relay::tell_end(side& to) {
+  note(&to == &client_ ? kept_record::told_client : kept_record::told_server);
+  to.told_end = true;
+  shutdown(to.socket.fd(), SHUT_WR);
 }
 
 void relay::leave_at(time_point due, const departure& how) {
@@ -169,13 +216,19 @@ void relay::depart() {
 }
 
 void relay::begin_leaving() {
+  const step doing(*this);
+  enter_leaving();
+  leave(turn_budget);
+}
+
+void relay::enter_leaving() {
   phase_ = phase::leaving;
+  note(kept_record::leaving);
   timer_.arm(context_.loop.now() + farewell);
   // What has arrived by now is delivered, what comes later is not.
   up_.limit(net::unread_bytes(client_.socket.fd()));
   down_.limit(net::unread_bytes(server_.socket.fd()));
   client_.seen.readable = server_.seen.readable = true;
-  leave(turn_budget);
 }
 
 void relay::leave(std::size_t budget) {
@@ -191,8 +244,7 @@ bool relay::has_left(side& from, side& to, std::size_t budget) {
     const auto status = move(from, to, budget);
     wait_for(status, status);
     if (status != pump_status::ended) return false;
-    to.told_end = true;
-    shutdown(to.socket.fd(), SHUT_WR);
+    tell_end(to);
   }
   return net::discard_unread(from.socket.fd());
 }
@@ -217,6 +269,7 @@ void relay::pass_reset(std::size_t budget) {
   if (victim.seen.error != 0) return finish(why);
   const bool delivered = status == pump_status::ended || status == pump_status::source_failed;
   if (now >= limit_ || (delivered && net::unacknowledged_bytes(victim.socket.fd()) == 0)) {
+    note(kept_record::aborted);
     net::reset(victim.socket.fd());
     return finish(why);
   }
@@ -258,6 +311,7 @@ bool relay::is_dead(side& at, time_point now) {
 }
 
 void relay::abort(end_reason why) {
+  note(kept_record::aborted);
   net::reset(client_.socket.fd());
   net::reset(server_.socket.fd());
   finish(why);
@@ -265,8 +319,9 @@ void relay::abort(end_reason why) {
 
 void relay::finish(end_reason why) {
   phase_ = phase::over;
-  client_.socket.close();
-  server_.socket.close();
+  note(kept_record::ended);
+  close(client_);
+  close(server_);
   up_.discard();
   down_.discard();
   timer_.cancel();
@@ -274,7 +329,54 @@ void relay::finish(end_reason why) {
   starving.unlink();
   doubtful.unlink();
   context_.ended(context_.owner, *this, why);
+  record_ = nullptr;
   share_.reset();
+}
+
+// Closing a socket that another process holds too tells its peer nothing.
+void relay::close(side& gone) {
+  if (record_ == nullptr) return gone.socket.close();
+  if (record_->has(kept_record::aborted))
+    net::reset(gone.socket.fd());
+  else
+    shutdown(gone.socket.fd(), SHUT_RDWR);
+  ::close(gone.socket.release());
+}
+
+void relay::note(std::uint32_t flag) noexcept {
+  if (record_ != nullptr) record_->set(flag);
+}
+
+void relay::note_errors() noexcept {
+  if (client_.seen.error != 0) note(kept_record::client_broken);
+  if (server_.seen.error != 0) note(kept_record::server_broken);
+}
+
+std::optional<std::array<int, 4>> relay::descriptors_to_keep() {
+  if (phase_ == phase::over) return std::nullopt;
+  const int up = up_.own_pipe();
+  const int down = up < 0 ? -1 : down_.own_pipe();
+  if (down < 0) return std::nullopt;
+  return std::array{client_.socket.fd(), server_.socket.fd(), up, down};
+}
+
+void relay::describe(kept_record& to) const {
+  using record = kept_record;
+  const auto flag = [&to](bool holds, std::uint32_t bit) {
+    if (holds) to.set(bit);
+  };
+  flag(client_is_remote_, record::remote_client);
+  flag(client_.told_end, record::told_client);
+  flag(server_.told_end, record::told_server);
+  flag(client_.seen.error != 0, record::client_broken);
+  flag(server_.seen.error != 0, record::server_broken);
+  flag(first_ended_ == &server_, record::server_ended_first);
+  flag(phase_ == phase::leaving, record::leaving);
+  to.accepted = std::chrono::nanoseconds(accepted_.time_since_epoch()).count();
+  to.client = inode_of(client_.socket.fd());
+  to.server = inode_of(server_.socket.fd());
+  to.up = inode_of(up_.pipe_descriptor());
+  to.down = inode_of(down_.pipe_descriptor());
 }
 
 }  // namespace kubelane::proxy

@@ -2,12 +2,14 @@
 
 #include "net/reactor.hpp"
 #include "proxy/end_reason.hpp"
+#include "proxy/kept_table.hpp"
 #include "proxy/pipe_pool.hpp"
 #include "proxy/pump.hpp"
 #include "proxy/traffic.hpp"
 
 #include <boost/intrusive/list.hpp>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -51,8 +53,8 @@ struct departure {
 ///   delivered and acknowledged; at the latest after 5 s.
 /// - No idle limit, except for a pair that is closed on one side and silent on the other.
 ///
-/// No byte is ever in this process' memory, and all state is plain data, so that a relay can be
-/// rebuilt from its sockets, its pipes and its upstream.
+/// No byte is ever in this process' memory. Once kept (`kept_as`), its sockets and pipes are in
+/// another process too, and what they do not show is in a record: whoever has both can go on.
 class relay {
  public:
   /// What the dial leaves behind. The watches may still point to it.
@@ -62,11 +64,19 @@ class relay {
     pump_end client_seen;  ///< what events have said so far
     pump_end server_seen;
     std::unique_ptr<traffic> share;
-    time_point accepted;
+    time_point accepted{};
     bool client_is_remote = false;  ///< not on this host
+  };
+  /// Of a relay that the process before has kept.
+  struct remains {
+    kept_record* record;
+    int up;  ///< pipes, taken over
+    int down;
   };
 
   relay(const relay_context& context, beginning from);
+  /// Goes on where the other process was.
+  relay(const relay_context& context, beginning from, const remains& kept);
   relay(const relay&) = delete;
   relay& operator=(const relay&) = delete;
 
@@ -81,6 +91,15 @@ class relay {
   void check(time_point now);
   /// Ends it now, with a reset of both sides.
   void abort(end_reason why);
+
+  /// All that has to be kept of it: client, server, pipe up, pipe down. Nothing when it is over, or
+  /// out of descriptors.
+  std::optional<std::array<int, 4>> descriptors_to_keep();
+  /// Writes down what they do not show.
+  void describe(kept_record& to) const;
+  /// Another process holds the descriptors too, and `record` has to be true at any moment.
+  void kept_as(kept_record& record) noexcept { record_ = &record; }
+  kept_record* record() const noexcept { return record_; }
 
   upstream_id upstream() const noexcept { return share_->id(); }
   time_point accepted() const noexcept { return accepted_; }
@@ -112,6 +131,7 @@ class relay {
   static void on_timer(void* self);
   static void on_turn(void* self);
 
+  class step;
   void on_event(side& at, std::uint32_t events);
   void run(std::size_t budget);
   pump_status move(side& from, side& to, std::size_t budget);
@@ -119,6 +139,7 @@ class relay {
   void flow(std::size_t budget);
   void wait_for(pump_status up, pump_status down);
   void begin_leaving();
+  void enter_leaving();
   void leave(std::size_t budget);
   bool has_left(side& from, side& to, std::size_t budget);
   void begin_passing_reset(side& broken);
@@ -126,6 +147,10 @@ class relay {
   bool is_dead(side& at, time_point now);
   void depart();
   void finish(end_reason why);
+  void close(side& gone);
+  void note(std::uint32_t flag) noexcept;
+  void note_errors() noexcept;
+  void tell_end(side& to);
   end_reason why_broken(const side& broken) const;
   std::uint32_t turn() const { return static_cast<std::uint32_t>(context_.loop.turn_number()); }
   pump& pump_from(const side& from) noexcept { return &from == &client_ ? up_ : down_; }
@@ -149,6 +174,7 @@ class relay {
   phase phase_ = phase::flowing;
   bool client_is_remote_;
   bool keeps_alive_ = false;
+  kept_record* record_ = nullptr;
 };
 
 }  // namespace kubelane::proxy

@@ -56,10 +56,13 @@ telemetry::log_format format_of(config::log_format format) {
   return telemetry::log_format::text;
 }
 
-server::impl::impl(config::config initial, server_options given, telemetry::log& to)
+server::impl::impl(config::config initial, server_options given,
+                   const systemd::notifier& service_manager, telemetry::log& to)
     : settings(std::move(initial)),
       options(std::move(given)),
       log(to),
+      notifier(service_manager),
+      store(reactor, notifier, keeper::limit_from_environment()),
       pool(settings, [this] { return uniform(random); }),
       relays(reactor, pool, settings, observer(), [this] { return uniform(random); }),
       checker(
@@ -73,31 +76,25 @@ server::impl::impl(config::config initial, server_options given, telemetry::log&
       listen_retry(io),
       leave_limit(io) {}
 
-server::server(config::config settings, server_options options, telemetry::log& log)
-    : impl_(std::make_unique<impl>(std::move(settings), std::move(options), log)) {}
+server::server(config::config settings, server_options options, const systemd::notifier& manager,
+               telemetry::log& log)
+    : impl_(std::make_unique<impl>(std::move(settings), std::move(options), manager, log)) {}
 
 server::~server() = default;
 
-std::optional<std::string> server::open() {
-  return impl_->open();
+std::optional<std::string> server::open(inheritance from_before) {
+  return impl_->open(std::move(from_before));
 }
 
-void server::run() {
-  impl_->run();
-}
-
-std::optional<std::string> server::impl::open() {
-  for (const auto& address : settings.listen) {
-    std::string failure;
-    if (!listen_on(address, failure)) return failure;
-  }
-  return std::nullopt;
+server::end server::run() {
+  return impl_->run();
 }
 
 /// False if this can never work; an address that this host does not have yet is tried again.
 bool server::impl::listen_on(const net::endpoint& address, std::string& failure) {
   const auto opened = open_listener(address);
   if (opened) {
+    store.keep_listener(*opened);
     relays.listen(*opened);
     return true;
   }
@@ -146,10 +143,11 @@ void server::impl::retry_listeners() {
   });
 }
 
-void server::impl::run() {
+server::end server::impl::run() {
   start();
   reactor.run();
-  finish();
+  if (outcome == end::stopped) finish();
+  return outcome;
 }
 
 void server::impl::start() {
@@ -160,9 +158,12 @@ void server::impl::start() {
   retry_listeners();
   reactor.on_turn([this] { on_turn(); });
   reconcile({});
+  adopt_connections();
   resolve_names();
   on_signal();
   metrics.config_loaded(static_cast<double>(std::time(nullptr)));
+  metrics.config_fallback(options.text.empty());
+  note_configuration(std::exchange(options.text, {}));
   log.info("serving", {{"version", KUBELANE_VERSION},
                        {"upstreams", std::to_string(settings.upstreams.size())},
                        {"pid", std::to_string(::getpid())}});
@@ -194,6 +195,7 @@ void server::impl::on_turn() {
 void server::impl::on_tick(time_point now) {
   pool.tick(now);
   note_whole_state();
+  watch_store();
   resolve_names();
   if (const auto period = notifier.watchdog_period(); period && now >= watchdog_due) {
     notifier.watchdog();
@@ -219,6 +221,8 @@ void server::impl::reload(const char* reason) {
     for (const auto& one : loaded->warnings)
       log.warn(config::describe(options.config_path, one, config::severity::warning));
     take(loaded->settings);
+    note_configuration(loaded->text);
+    metrics.config_fallback(false);
     metrics.config_reload("accepted");
     metrics.config_loaded(static_cast<double>(std::time(nullptr)));
   }
@@ -231,6 +235,10 @@ void server::impl::take(config::config next) {
     log.warn("takes effect at the next restart", {{"setting", what}});
   for (const auto& what : changes.live) log.info("setting changed", {{"setting", what}});
   settings = config::keep_listeners(settings, std::move(next));
+  std::erase_if(unanswered_names, [this](const std::string& host) {
+    return std::none_of(settings.upstreams.begin(), settings.upstreams.end(),
+                        [&](const auto& each) { return each.address.host == host; });
+  });
   log.set(options.level.value_or(level_of(settings.log.level)), format_of(settings.log.format));
   pool.configure(settings);
   relays.configure(settings);
@@ -256,6 +264,7 @@ void server::impl::resolve_names() {
       next_lookup[host] = health::clock::now() + (failed ? failed_name_refresh : name_refresh);
       lookup answer{host, std::nullopt};
       if (!failed) answer.addresses = *result;
+      if (!failed) note_lookup(host);
       reconcile({answer});
     });
   }
@@ -268,6 +277,7 @@ void server::impl::reconcile(const std::vector<lookup>& lookups) {
   if (members.warnings != last_warnings)
     for (const auto& words : members.warnings) log.warn(words);
   last_warnings = std::move(members.warnings);
+  add_inherited(members.wanted);
   pool.reconcile(members.wanted, health::clock::now());
   for (const auto& one : pool.status(reactor.now()).upstreams) {
     names[one.id] = one.name;
@@ -283,6 +293,7 @@ void server::impl::stop() {
     reactor.stop();
     return;
   }
+  if (store.is_active()) return hand_over();
   notifier.stopping("letting connections leave");
   log.info("stopping", {{"connections", std::to_string(relays.connections())}});
   relays.stop_accepting();

@@ -4,6 +4,8 @@
 #include "net/reactor.hpp"
 #include "net/resolve.hpp"
 #include "proxy/data_path.hpp"
+#include "proxy/inheritance.hpp"
+#include "proxy/keeper.hpp"
 #include "proxy/membership.hpp"
 #include "proxy/server.hpp"
 #include "proxy/status_json.hpp"
@@ -20,6 +22,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,15 +40,17 @@ inline upstream_id id_of(health::checker_key key) {
 /// What `server` owns, in construction order. Split over server.cpp (life), server_effects.cpp
 /// (events to log lines, metrics and actions) and server_admin.cpp (what the admin port answers).
 struct server::impl {
-  impl(config::config initial, server_options given, telemetry::log& to);
+  impl(config::config initial, server_options given, const systemd::notifier& service_manager,
+       telemetry::log& to);
 
   // server.cpp: life
-  std::optional<std::string> open();
-  void run();
+  std::optional<std::string> open(inheritance from_before);
+  end run();
   bool listen_on(const net::endpoint& address, std::string& failure);
   void open_admin();
   void retry_listeners();
   void start();
+  void note_configuration(const std::string& text);
   void on_signal();
   void on_turn();
   void on_tick(time_point now);
@@ -55,6 +60,13 @@ struct server::impl {
   void reconcile(const std::vector<lookup>& lookups);
   void stop();
   void finish();
+  // server_restart.cpp: what outlives the process
+  std::optional<std::string> open_listeners(std::vector<inherited_listener> from_before);
+  void adopt_connections();
+  void add_inherited(std::vector<wanted_upstream>& wanted);
+  void note_lookup(const std::string& host);
+  void hand_over();
+  void watch_store();
   // server_effects.cpp
   void apply_effects();
   void apply(const probe_now& what);
@@ -85,7 +97,8 @@ struct server::impl {
   std::mt19937_64 random{std::random_device{}()};
   std::uniform_real_distribution<double> uniform{0.0, 1.0};
   telemetry::metrics metrics{KUBELANE_VERSION};
-  systemd::notifier notifier;
+  const systemd::notifier& notifier;
+  keeper store;
   upstream_pool pool;
   data_path relays;
   health::checker checker;
@@ -105,6 +118,12 @@ struct server::impl {
   time_point last_tick{};
   time_point last_watch{};
   std::optional<time_point> watchdog_due;
+  std::vector<inherited_connection> inherited;  // until `start`
+  std::vector<net::endpoint>
+      inherited_upstreams;                 // until it is known whether they are still wanted
+  std::set<std::string> unanswered_names;  // DNS names without an answer so far
+  end outcome = end::stopped;
+  bool store_is_nearly_full = false;
   bool panic = false;
   bool withheld = false;
   bool stopping = false;

@@ -317,6 +317,23 @@ void session::finish(end_reason why) {
   context_.ended(context_.owner, *this, why);
 }
 
+std::optional<int> session::hand_over() {
+  if (auto* const spent = find_spent()) {
+    hand_over(*spent);
+    return std::nullopt;
+  }
+  const int client = client_.release();
+  finish(end_reason::shutdown);
+  return client;
+}
+
+session::attempt* session::find_spent() {
+  if (plan_.may_send_again()) return nullptr;
+  for (const auto& each : attempts_)
+    if (!each->is_over && each->sent > 0) return each.get();
+  return nullptr;
+}
+
 session::attempt* session::find(std::size_t index) {
   for (const auto& each : attempts_)
     if (each->index == index && !each->is_over) return each.get();

@@ -62,6 +62,11 @@ class session {
   void give_up_on(upstream_id id);
   /// Resets the client.
   void abort(end_reason why);
+  /// The process ends, and the next one may dial for this client. If a server has bytes that must
+  /// not be sent twice, a relay begins with it instead, and nothing is returned; else the session
+  /// is over, and the client's socket is the caller's.
+  std::optional<int> hand_over();
+  bool client_is_remote() const noexcept { return client_is_remote_; }
 
   time_point accepted() const noexcept { return accepted_; }
 
@@ -104,6 +109,7 @@ class session {
   void drop(attempt& gone);
   void finish(end_reason why);
   attempt* find(std::size_t index);
+  attempt* find_spent();
 
   const session_context& context_;
   net::watched_fd client_;

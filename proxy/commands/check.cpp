@@ -16,10 +16,11 @@ struct check_options {
 };
 
 int check(const check_options& options) {
-  const auto settings = load_and_explain(options.path);
-  if (!settings) return bad_config;
-  std::cout << options.path << ": good, " << settings->upstreams.size() << " upstreams\n";
-  return options.probe ? probe_all(*settings, std::cout) : 0;
+  const auto loaded = load_and_explain(options.path);
+  if (!loaded) return bad_config;
+  const auto& settings = loaded->settings;
+  std::cout << options.path << ": good, " << settings.upstreams.size() << " upstreams\n";
+  return options.probe ? probe_all(settings, std::cout) : 0;
 }
 
 }  // namespace

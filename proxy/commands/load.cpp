@@ -15,7 +15,7 @@ void print(const std::string& path, const std::vector<config::problem>& list,
 
 }  // namespace
 
-std::optional<config::config> load_and_explain(const std::string& path) {
+std::optional<config::loaded> load_and_explain(const std::string& path) {
   auto loaded = config::load_file(path, net::host_addresses());
   if (!loaded) {
     print(path, loaded.error().list, config::severity::error);
@@ -23,7 +23,7 @@ std::optional<config::config> load_and_explain(const std::string& path) {
     return std::nullopt;
   }
   print(path, loaded->warnings, config::severity::warning);
-  return std::move(loaded->settings);
+  return std::move(*loaded);
 }
 
 }  // namespace kubelane::commands

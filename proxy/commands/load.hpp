@@ -1,6 +1,6 @@
 #pragma once
 
-#include "config/config.hpp"
+#include "config/load.hpp"
 
 #include <optional>
 #include <string>
@@ -12,6 +12,6 @@ constexpr int bad_config = 2;
 
 /// Loads a configuration and prints every problem and warning on standard error, one a line.
 /// Nothing if it cannot be used.
-std::optional<config::config> load_and_explain(const std::string& path);
+std::optional<config::loaded> load_and_explain(const std::string& path);
 
 }  // namespace kubelane::commands

@@ -1,18 +1,30 @@
+#include "config/last_good.hpp"
+#include "config/load.hpp"
+#include "net/host_addresses.hpp"
 #include "proxy/commands/commands.hpp"
 #include "proxy/commands/load.hpp"
 #include "proxy/server.hpp"
+#include "systemd/notify.hpp"
+#include "systemd/passed.hpp"
 
 #include <CLI/CLI.hpp>
 
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <optional>
+#include <thread>
 
 namespace kubelane::commands {
 namespace {
 
 constexpr int cannot_run = 1;
+// Between two attempts of a service manager that restarts at once.
+constexpr std::chrono::milliseconds pause_before_failing{500};
 
 const std::map<std::string, telemetry::log_level> levels = {{"trace", telemetry::log_level::trace},
                                                             {"debug", telemetry::log_level::debug},
@@ -25,22 +37,57 @@ struct run_options {
   std::string level;
 };
 
+/// $STATE_DIRECTORY; the first, if there are several. Source: systemd.exec(5).
+std::string state_folder() {
+  const char* const text = std::getenv("STATE_DIRECTORY");
+  const std::string all = text == nullptr ? "" : text;
+  return all.substr(0, all.find(':'));
+}
+
+/// The configuration, or the last good one, without a text. Nothing if there is neither.
+std::optional<config::loaded> choose(const std::string& path, const std::string& folder) {
+  if (auto loaded = load_and_explain(path)) return loaded;
+  if (folder.empty()) return std::nullopt;
+  const auto copy = config::last_good_path(folder);
+  auto loaded = config::load_file(copy, net::host_addresses());
+  if (!loaded) return std::nullopt;
+  std::cerr << path << ": cannot be used; running on the last good configuration, " << copy << '\n';
+  loaded->text.clear();
+  return std::move(*loaded);
+}
+
+/// Nobody is left waiting for a process that does not come.
+int fail(int status, proxy::inheritance from_before, const systemd::notifier& manager) {
+  proxy::end_all(std::move(from_before), manager);
+  if (manager.present()) std::this_thread::sleep_for(pause_before_failing);
+  return status;
+}
+
 int run(const run_options& options) {
+  const systemd::notifier manager;
+  auto from_before = proxy::sort_out(systemd::take_passed_descriptors());
   config::file_watch watch({options.path});
-  auto settings = load_and_explain(options.path);
-  if (!settings) return bad_config;
-  proxy::server_options server_options{options.path, std::move(watch), std::nullopt};
+  proxy::server_options server_options{.config_path = options.path,
+                                       .watch = std::move(watch),
+                                       .level = std::nullopt,
+                                       .state_folder = state_folder(),
+                                       .text = {}};
+  auto found = choose(options.path, server_options.state_folder);
+  if (!found) return fail(bad_config, std::move(from_before), manager);
   if (!options.level.empty()) server_options.level = levels.at(options.level);
-  const auto& log_settings = settings->log;
-  telemetry::log log(server_options.level.value_or(proxy::level_of(log_settings.level)),
-                     proxy::format_of(log_settings.format));
-  proxy::server server(std::move(*settings), std::move(server_options), log);
-  if (const auto failure = server.open()) {
-    log.error(*failure);
-    return cannot_run;
+  server_options.text = std::move(found->text);
+  auto& settings = found->settings;
+  auto log = std::make_unique<telemetry::log>(
+      server_options.level.value_or(proxy::level_of(settings.log.level)),
+      proxy::format_of(settings.log.format));
+  proxy::server server(std::move(settings), std::move(server_options), manager, *log);
+  if (const auto failure = server.open(std::move(from_before))) {
+    log->error(*failure);
+    return fail(cannot_run, {}, manager);
   }
-  server.run();
-  return 0;
+  if (server.run() == proxy::server::end::stopped) return 0;
+  log.reset();  // it writes what is left
+  ::_exit(0);   // what would be closed in order belongs to the next process now
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <stdexcept>
 #include <thread>
 
@@ -37,14 +38,35 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return result;
 }
 
+void announce(const binary::passed& descriptors, std::vector<std::string>& variables) {
+  std::string names;
+  for (const auto& [fd, name] : descriptors) names += (names.empty() ? "" : ":") + name;
+  variables.push_back("LISTEN_FDS=" + std::to_string(descriptors.size()));
+  variables.push_back("LISTEN_FDNAMES=" + names);
+}
+
+// In the child: to the numbers from 3 on; the first number that is none of them.
+int pass_on(const binary::passed& descriptors) {
+  const int first = STDERR_FILENO + 1;
+  const int count = static_cast<int>(descriptors.size());
+  constexpr int out_of_the_way = 8192;
+  for (int i = 0; i < count; ++i)
+    ::dup2(descriptors[static_cast<std::size_t>(i)].first, out_of_the_way + i);
+  for (int i = 0; i < count; ++i) ::dup2(out_of_the_way + i, first + i);
+  return first + count;
+}
+
 }  // namespace
 
 binary::binary(const std::vector<std::string>& arguments,
-               const std::vector<std::string>& environment) {
+               const std::vector<std::string>& environment, const passed& descriptors) {
   std::vector<std::string> words = {KUBELANE_BINARY};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables = environment;
   for (char** one = environ; *one != nullptr; ++one) variables.emplace_back(*one);
+  if (!descriptors.empty()) announce(descriptors, variables);
+  std::string process(32, '\0');  // the child's number is not known yet
+  if (!descriptors.empty()) variables.push_back(process);
   auto word_pointers = pointers_to(words);
   auto variable_pointers = pointers_to(variables);
   std::array<int, 2> out{};
@@ -56,8 +78,11 @@ binary::binary(const std::vector<std::string>& arguments,
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::dup2(out[1], STDOUT_FILENO);
     ::dup2(error[1], STDERR_FILENO);
+    const int next = pass_on(descriptors);
+    if (!descriptors.empty())
+      std::snprintf(variables.back().data(), variables.back().size(), "LISTEN_PID=%d", ::getpid());
     // Asio's sockets are not close-on-exec: a fake server's port would stay open in the child.
-    ::close_range(STDERR_FILENO + 1, ~0U, 0);
+    ::close_range(static_cast<unsigned>(next), ~0U, 0);
     ::execve(KUBELANE_BINARY, word_pointers.data(), variable_pointers.data());
     ::_exit(127);
   }

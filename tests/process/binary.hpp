@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kubelane::test {
@@ -12,9 +13,11 @@ namespace kubelane::test {
 /// runs, when this is destroyed.
 class binary {
  public:
+  /// Descriptors and their names, passed as a service manager does: from 3 on.
+  using passed = std::vector<std::pair<int, std::string>>;
   /// Starts it with these arguments and `NAME=value` added to the environment.
   explicit binary(const std::vector<std::string>& arguments,
-                  const std::vector<std::string>& environment = {});
+                  const std::vector<std::string>& environment = {}, const passed& descriptors = {});
   ~binary();
   binary(const binary&) = delete;
   binary& operator=(const binary&) = delete;

@@ -1,0 +1,129 @@
+// Connections that outlive this process.
+
+#include "net/socket.hpp"
+#include "proxy/data_path_impl.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <thread>
+#include <utility>
+
+namespace kubelane::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto hand_over_limit = 100ms;  // for a manager that does not listen right now
+
+void ignore(void*, std::uint32_t) {}
+
+std::uint64_t inode_of(int fd) {
+  struct stat about {};
+  return fstat(fd, &about) == 0 ? about.st_ino : 0;
+}
+
+}  // namespace
+
+void data_path::keep_in(keeper& store) {
+  impl_->store = &store;
+}
+
+void data_path::adopt(const inherited_connection& connection, std::optional<upstream_id> upstream) {
+  impl_->adopt(connection, upstream);
+}
+
+void data_path::hand_over() {
+  impl_->hand_over();
+}
+
+/// True if it is in the store now.
+bool data_path::impl::keep(relay& living, keeper::pace how) {
+  auto* const record = store->add(how);
+  if (record == nullptr) return false;
+  const auto upstream = address_of(living.upstream());
+  const auto everything = living.descriptors_to_keep();
+  if (!upstream || !everything) return false;
+  record->set_upstream(*upstream);
+  living.describe(*record);
+  if (!store->store(*record, *everything)) return false;
+  living.kept_as(*record);
+  return true;
+}
+
+std::optional<net::endpoint> data_path::impl::address_of(upstream_id id) const {
+  const auto known = pool.status(loop.now()).upstreams;
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [id](const upstream_status& each) { return each.id == id; });
+  return found == known.end() ? std::nullopt : found->address;
+}
+
+void data_path::impl::hand_over() {
+  const auto limit = net::clock::now() + hand_over_limit;
+  while (!sessions.empty()) hand_over_client(sessions.front());
+  for (auto next = relays.begin(); next != relays.end();) {
+    relay& each = *next++;  // what is ended leaves the list
+    bool kept = each.record() != nullptr || keep(each, keeper::pace::urgent);
+    while (!kept && !store->is_full() && net::clock::now() < limit) {
+      std::this_thread::sleep_for(1ms);
+      kept = keep(each, keeper::pace::urgent);
+    }
+    // Without a word the kernel would say that both sides have ended in order.
+    if (!kept) each.abort(end_reason::shutdown);
+  }
+}
+
+void data_path::impl::hand_over_client(session& dialling) {
+  const bool is_remote = dialling.client_is_remote();
+  const auto client = dialling.hand_over();
+  if (!client) return;  // it has a server now
+  if (auto* const record = store->add(keeper::pace::urgent)) {
+    record->client = inode_of(*client);
+    if (is_remote) record->set(kept_record::remote_client);
+    if (store->store(*record, std::span(&*client, 1))) {
+      close(*client);
+      return;
+    }
+  }
+  net::reset(*client);
+  close(*client);
+}
+
+void data_path::impl::adopt(const inherited_connection& connection,
+                            std::optional<upstream_id> upstream) {
+  auto& record = *connection.record;
+  const bool is_remote = record.has(kept_record::remote_client);
+  store->adopted(record);
+  auto client = loop.watch(connection.client, net::edge_events, ignore, nullptr);
+  if (connection.server < 0) {  // one descriptor alone: it is held here now
+    store->forget(record);
+    if (client) begin_session(std::move(client), is_remote);
+    return;
+  }
+  auto server = loop.watch(connection.server, net::edge_events, ignore, nullptr);
+  if (!client || !server || !upstream) {
+    record.set(kept_record::aborted);
+    if (client) net::reset(client.fd());
+    if (server) net::reset(server.fd());
+    pipe_pool::discard({connection.up, connection.down});
+    store->forget(record);
+    return;
+  }
+  relay::beginning from;
+  from.share = std::make_unique<traffic>(ledger, *upstream);
+  from.accepted = time_point(std::chrono::nanoseconds(record.accepted));
+  from.client_is_remote = is_remote;
+  from.client_seen.fd = client.fd();
+  from.server_seen.fd = server.fd();
+  from.client = std::move(client);
+  from.server = std::move(server);
+  auto* const added =
+      new relay(relay_seam, std::move(from), {&record, connection.up, connection.down});
+  relays.push_back(*added);
+  ++relay_count;
+  added->resume();
+}
+
+}  // namespace kubelane::proxy

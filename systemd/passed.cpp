@@ -1,0 +1,39 @@
+#include "systemd/passed.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <sstream>
+
+namespace kubelane::systemd {
+namespace {
+
+constexpr int first = 3;
+constexpr int most = 1 << 16;
+
+std::string take_environment(const char* name) {
+  const char* value = std::getenv(name);
+  std::string result = value == nullptr ? "" : value;
+  ::unsetenv(name);
+  return result;
+}
+
+}  // namespace
+
+std::vector<passed_descriptor> take_passed_descriptors() {
+  const auto process = take_environment("LISTEN_PID");
+  const auto number = take_environment("LISTEN_FDS");
+  std::istringstream names(take_environment("LISTEN_FDNAMES"));
+  if (process != std::to_string(::getpid())) return {};
+  const auto count = std::strtol(number.c_str(), nullptr, 10);
+  std::vector<passed_descriptor> result;
+  for (int fd = first; fd < first + count && fd < most; ++fd) {
+    std::string name;
+    if (!std::getline(names, name, ':') || name.empty()) name = "unknown";
+    if (::fcntl(fd, F_SETFD, FD_CLOEXEC) == 0) result.push_back({fd, std::move(name)});
+  }
+  return result;
+}
+
+}  // namespace kubelane::systemd

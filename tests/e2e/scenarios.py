@@ -30,11 +30,22 @@ class Result:
     problems: list = field(default_factory=list)
 
 
+class OutOfTime(Exception):
+    """The run took longer than its limit."""
+
+
 @dataclass
 class Lab:
-    cluster: object
+    folder: object  # for keys and data
+    logs: object    # what is kept on failure
     kubelane: str
-    quiet_seconds: int
+    quiet_seconds: float
+    deadline: float  # CLOCK_MONOTONIC; nothing begins after it
+    cluster: object = None
+
+    def check_time(self):
+        if time.monotonic() > self.deadline:
+            raise OutOfTime("the run took longer than its limit")
 
 
 def scenario(function):

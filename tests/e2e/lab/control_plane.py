@@ -6,9 +6,10 @@ import json
 import secrets
 import ssl
 import subprocess
+from contextlib import contextmanager
 
-from .certificates import Authority, key_pair
-from .network import Host, sh
+from .certificates import Authority, key_pair, serving_names
+from .network import Host, Switch, sh
 from .process import Process, wait_until
 
 WORKER_ADDRESS = "10.77.0.21"
@@ -22,7 +23,7 @@ class Server:
         self.cluster = cluster
         self.name = name
         self.address = address
-        self.host = Host(name, address)
+        self.host = Host(cluster.switch, name, address)
         self.certificate, self.key = cluster.serving_certificate(cluster.authority, name)
         self.etcd = self.api = None
 
@@ -66,13 +67,19 @@ class Server:
 
     def request(self, method, path, body=None):
         """One request on this host itself, whatever the network does: the status."""
+        with self.open(path, method, body) as answer:
+            return answer.status
+
+    @contextmanager
+    def open(self, path, method="GET", body=None, limit=3):
+        """The same, to be read; `limit` is for each wait."""
         connection = http.client.HTTPSConnection("127.0.0.1", 6443)
         try:
-            raw = self.host.connect("127.0.0.1", 6443, 3)
+            raw = self.host.connect("127.0.0.1", 6443, limit)
             connection.sock = self.cluster.tls.wrap_socket(raw, server_hostname="127.0.0.1")
             connection.request(method, path, json.dumps(body) if body else None,
                                {"Authorization": f"Bearer {self.cluster.token}", "Content-Type": "application/json"})
-            return connection.getresponse().status
+            yield connection.getresponse()
         except http.client.HTTPException as error:
             raise ConnectionError(str(error)) from error
         finally:
@@ -100,17 +107,15 @@ class Cluster:
         (folder / "tokens.csv").write_text(f'{self.token},admin,1,"system:masters"\n')
         key_pair(folder, "accounts")
         self.tls = ssl.create_default_context(cafile=self.authority.certificate)
-        self.worker = Host("worker", WORKER_ADDRESS)
+        self.switch = Switch("real")
+        self.worker = Host(self.switch, "worker", WORKER_ADDRESS)
         self.servers = [Server(self, name, address) for name, address in ADDRESSES.items()]
         for address in ("127.0.0.1", *ADDRESSES.values()):
             self.write_kubeconfig(address)
 
-    def serving_certificate(self, authority, name):
-        """With the names that kubespray gives it."""
-        names = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost", *ADDRESSES]
-        addresses = ["127.0.0.1", "::1", "10.96.0.1", *ADDRESSES.values()]
-        return authority.issue(f"{authority.certificate.stem}-{name}", "kube-apiserver",
-                               [f"DNS:{n}" for n in names] + [f"IP:{a}" for a in addresses])
+    def serving_certificate(self, authority, name, **options):
+        return authority.issue(f"{authority.certificate.stem}-{name}", "kube-apiserver", serving_names(ADDRESSES),
+                               **options)
 
     def write_kubeconfig(self, address):
         (self.folder / f"{address}.kubeconfig").write_text(json.dumps({

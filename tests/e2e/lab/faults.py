@@ -3,7 +3,7 @@
 import signal
 from contextlib import contextmanager
 
-from .network import SWITCH, sh
+from .network import sh
 
 
 @contextmanager
@@ -40,11 +40,11 @@ def frozen(server):
 @contextmanager
 def unplugged(host):
     """The host's cable: nothing in, nothing out, no FIN, no RST. For the worker this is a dark network."""
-    sh("ip", "-n", SWITCH, "link", "set", host.name, "down")
+    sh("ip", "-n", host.switch.namespace, "link", "set", host.name, "down")
     try:
         yield
     finally:
-        sh("ip", "-n", SWITCH, "link", "set", host.name, "up")
+        sh("ip", "-n", host.switch.namespace, "link", "set", host.name, "up")
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def port_closed(server):
 def lossy(host, percent):
     """Loses packets at random on the host's wire, both ways."""
     loss = f"numgen random mod 100 < {percent} drop"
-    with _rules(SWITCH, "bridge", "forward", f"iifname {host.name} {loss}", f"oifname {host.name} {loss}"):
+    with _rules(host.switch.namespace, "bridge", "forward", f"iifname {host.name} {loss}", f"oifname {host.name} {loss}"):
         yield
 
 

@@ -9,7 +9,7 @@ import struct
 import threading
 from collections import Counter
 
-from .network import SWITCH, inside
+from .network import inside
 
 ETH_P_ALL = 3
 HELLO_RETRY = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
@@ -24,7 +24,7 @@ class Handshakes:
         self.full, self.resumed = Counter(), Counter()
 
     def __enter__(self):
-        with inside(SWITCH):
+        with inside(self.host.switch.namespace):
             self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL))
         self.socket.bind((self.host.name, ETH_P_ALL))
         self.socket.settimeout(0.2)

@@ -1,7 +1,7 @@
-"""Hosts as network namespaces on one bridge.
+"""Hosts as network namespaces, on switches.
 
-The bridge has a namespace of its own, so that a pulled cable (the switch's end of a host's wire goes down) is
-silent for everybody else, as in a rack.
+A switch is a bridge in a namespace of its own, so that a pulled cable (the switch's end of a host's wire goes
+down) is silent for everybody else, as in a rack. Switches are islands: each may have the same addresses.
 """
 
 import ctypes
@@ -12,7 +12,6 @@ import subprocess
 from contextlib import contextmanager
 
 PREFIX = "kl-"  # of every namespace; what bears it belongs to the laboratory
-SWITCH = PREFIX + "switch"
 CLONE_NEWNET = 0x40000000
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -38,18 +37,30 @@ def inside(namespace):
             libc.setns(home.fileno(), CLONE_NEWNET)
 
 
-class Host:
-    def __init__(self, name, address):
+class Switch:
+    def __init__(self, name):
         self.name = name
-        self.address = address
         self.namespace = PREFIX + name
         sh("ip", "netns", "add", self.namespace)
-        sh("ip", "-n", SWITCH, "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", self.namespace)
+        sh("ip", "-n", self.namespace, "link", "add", "bridge", "type", "bridge")
+        sh("ip", "-n", self.namespace, "link", "set", "bridge", "up")
+
+
+class Host:
+    def __init__(self, switch, name, address):
+        self.switch = switch
+        self.name = name  # and that of its wire, on the switch
+        self.address = address
+        self.namespace = f"{switch.namespace}-{name}"
+        sh("ip", "netns", "add", self.namespace)
+        sh("ip", "-n", switch.namespace, "link", "add", name, "type", "veth",
+           "peer", "name", "eth0", "netns", self.namespace)
         # One segment per packet, as on a wire: otherwise a lost packet is 64 KiB at once.
-        sh("ip", "-n", SWITCH, "link", "set", name, "master", "bridge", "gso_max_segs", "1", "up")
+        sh("ip", "-n", switch.namespace, "link", "set", name, "master", "bridge", "gso_max_segs", "1", "up")
         sh("ip", "-n", self.namespace, "link", "set", "eth0", "gso_max_segs", "1", "up")
         sh("ip", "-n", self.namespace, "link", "set", "lo", "up")
         sh("ip", "-n", self.namespace, "address", "add", f"{address}/24", "dev", "eth0")
+        sh("ip", "-n", self.namespace, "route", "add", "default", "dev", "eth0")  # kubelets look for it
 
     def command(self, *argv):
         return ["ip", "netns", "exec", self.namespace, *map(str, argv)]
@@ -60,13 +71,10 @@ class Host:
 
 
 class Network:
-    """The switch and its hosts; removed at the end, and what an aborted run left is removed at the start."""
+    """All switches and hosts; removed at the end, and what an aborted run left is removed at the start."""
 
     def __enter__(self):
         remove_all()
-        sh("ip", "netns", "add", SWITCH)
-        sh("ip", "-n", SWITCH, "link", "add", "bridge", "type", "bridge")
-        sh("ip", "-n", SWITCH, "link", "set", "bridge", "up")
         return self
 
     def __exit__(self, *_):
@@ -74,6 +82,7 @@ class Network:
 
 
 def remove_all():
+    """Ends what runs in the laboratory's namespaces, and removes them."""
     for line in sh("ip", "netns", "list").splitlines():
         namespace = line.split()[0]
         if not namespace.startswith(PREFIX):

@@ -16,10 +16,10 @@ def wait_until(claim, what, limit):
 
 
 class Process:
-    def __init__(self, host, argv, log, env=None):
+    def __init__(self, host, argv, log, env=None, stdin=subprocess.DEVNULL, stdout=None):
         with open(log, "ab") as out:
             # A session of its own: Ctrl-C ends the laboratory in order, not every program at once.
-            self.popen = subprocess.Popen(host.command(*argv), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            self.popen = subprocess.Popen(host.command(*argv), stdin=stdin, stdout=stdout or out, stderr=out,
                                           start_new_session=True, env={**os.environ, **(env or {})})
 
     @property

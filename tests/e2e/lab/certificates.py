@@ -1,6 +1,26 @@
 """A cluster's certificate authority, as kubeadm and kubespray make it; keys live only as long as the laboratory."""
 
+import time
+
 from .network import sh
+
+
+DAY = 86400
+RECORDS = """
+[ca]
+default_ca = records
+[records]
+database = {folder}/{name}.index
+unique_subject = no
+rand_serial = yes
+new_certs_dir = {folder}
+default_md = sha256
+policy = anything
+copy_extensions = copy
+[anything]
+commonName = supplied
+organizationName = optional
+"""
 
 
 class Authority:
@@ -11,23 +31,31 @@ class Authority:
         sh("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=kubernetes",
            "-addext", "keyUsage=critical,digitalSignature,keyEncipherment,keyCertSign",
            "-keyout", str(self.key), "-out", str(self.certificate))
+        self.records = folder / f"{name}.cnf"
+        self.records.write_text(RECORDS.format(folder=folder, name=name))
+        (folder / f"{name}.index").touch()
 
-    def issue(self, name, common_name, alternatives, days=30, usage="serverAuth", key_type="rsa:2048"):
+    def issue(self, name, subject, alternatives, *, valid=30 * DAY, usage="serverAuth", key_type="rsa:2048"):
         """A certificate for the alternative names (`DNS:…`, `IP:…`): the paths of certificate and key.
 
-        Negative `days`: it has expired.
+        `valid` is for how many seconds from now on; a negative one has expired.
         """
-        certificate, key = self.folder / f"{name}.crt", self.folder / f"{name}.key"
+        certificate, key, request = (self.folder / f"{name}.{kind}" for kind in ("crt", "key", "csr"))
         options = ["-addext", f"extendedKeyUsage={usage}"]
         if alternatives:
             options += ["-addext", "subjectAltName=" + ",".join(alternatives)]
         if key_type == "ec":
             options += ["-pkeyopt", "ec_paramgen_curve:P-256"]
-        request = sh("openssl", "req", "-newkey", key_type, "-nodes", "-subj", f"/CN={common_name}", *options,
-                     "-keyout", str(key))
-        sh("openssl", "x509", "-req", "-copy_extensions", "copyall", "-days", str(days), "-CA", str(self.certificate),
-           "-CAkey", str(self.key), "-CAcreateserial", "-out", str(certificate), input=request)
+        sh("openssl", "req", "-newkey", key_type, "-nodes", "-subj", subject, *options,
+           "-keyout", str(key), "-out", str(request))
+        sh("openssl", "ca", "-batch", "-notext", "-config", str(self.records), "-cert", str(self.certificate),
+           "-keyfile", str(self.key), "-startdate", moment(min(valid, 0) - DAY), "-enddate", moment(valid),
+           "-in", str(request), "-out", str(certificate))
         return certificate, key
+
+
+def moment(seconds_from_now):
+    return time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + seconds_from_now))
 
 
 SERVICE_NAMES = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost"]

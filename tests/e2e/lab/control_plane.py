@@ -4,14 +4,17 @@ import concurrent.futures
 import http.client
 import json
 import secrets
+import shutil
 import ssl
 import subprocess
+import time
 from contextlib import contextmanager
 
 from .certificates import Authority, key_pair, serving_names
 from .network import Host, Switch, sh
 from .process import Process, wait_until
 
+OWN_ETCD = "http://127.0.0.1:2379"
 WORKER_ADDRESS = "10.77.0.21"
 ADDRESSES = {"cp1": "10.77.0.11", "cp2": "10.77.0.12", "cp3": "10.77.0.13"}
 
@@ -24,10 +27,15 @@ class Server:
         self.name = name
         self.address = address
         self.host = Host(cluster.switch, name, address)
-        self.certificate, self.key = cluster.serving_certificate(cluster.authority, name)
+        self.authority = cluster.authority
+        self.certificate, self.key = self.serving_certificate(cluster.authority)
         self.etcd = self.api = None
 
-    def start_etcd(self):
+    def serving_certificate(self, authority, **options):
+        return authority.issue(f"{self.name}-{time.monotonic_ns()}", "/CN=kube-apiserver", serving_names(ADDRESSES),
+                               **options)
+
+    def start_etcd(self, *options):
         peers = ",".join(f"{name}=http://{address}:2380" for name, address in ADDRESSES.items())
         self.etcd = Process(self.host, [
             self.cluster.programs / "etcd", "--name", self.name, "--data-dir", self.cluster.folder / f"etcd-{self.name}",
@@ -37,14 +45,14 @@ class Server:
             "--initial-advertise-peer-urls", f"http://{self.address}:2380",
             "--initial-cluster", peers, "--initial-cluster-token", "kl", "--log-level", "warn",
             # A member that returns must not force an election: its errors would be etcd's, not the proxy's.
-            "--pre-vote",
+            "--pre-vote", *options,
         ], self.cluster.logs / f"{self.name}-etcd.log")
 
     def start_api(self, *options, certificate=None, key=None):
         folder = self.cluster.folder
         self.api = Process(self.host, [
             self.cluster.programs / "kube-apiserver",
-            "--etcd-servers=http://127.0.0.1:2379", f"--advertise-address={self.address}",
+            f"--etcd-servers={self.cluster.etcd_servers}", f"--advertise-address={self.address}",
             "--bind-address=0.0.0.0", "--secure-port=6443",
             f"--tls-cert-file={certificate or self.certificate}", f"--tls-private-key-file={key or self.key}",
             f"--client-ca-file={self.cluster.authority.certificate}", f"--token-auth-file={folder / 'tokens.csv'}",
@@ -52,8 +60,20 @@ class Server:
             f"--service-account-key-file={folder / 'accounts.pub'}",
             f"--service-account-signing-key-file={folder / 'accounts.key'}",
             "--authorization-mode=Node,RBAC", "--service-cluster-ip-range=10.96.0.0/16",
-            "--endpoint-reconciler-type=lease", f"--cert-dir={folder / self.name}", *options,
+            "--endpoint-reconciler-type=lease", f"--cert-dir={folder / self.name}", *self.cluster.api_options, *options,
         ], self.api_log)
+
+    def rebuild(self):
+        """On an empty disk, as a new member of etcd and with a new certificate."""
+        helper = next(server for server in self.cluster.servers if server is not self)
+        members = json.loads(helper.etcdctl("member", "list", "-w", "json"))["members"]
+        old = next(member["ID"] for member in members if member["name"] == self.name)
+        helper.etcdctl("member", "remove", f"{old:x}")
+        helper.etcdctl("member", "add", self.name, f"--peer-urls=http://{self.address}:2380")
+        shutil.rmtree(self.cluster.folder / f"etcd-{self.name}")
+        self.certificate, self.key = self.serving_certificate(self.authority)
+        self.start_etcd("--initial-cluster-state", "existing")
+        self.start_api()
 
     @property
     def api_log(self):
@@ -85,10 +105,12 @@ class Server:
         finally:
             connection.close()
 
+    def etcdctl(self, *arguments):
+        return sh(*self.host.command(self.cluster.programs / "etcdctl", *arguments),
+                  env={"ETCDCTL_API": "3", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+
     def leads_etcd(self):
-        status = sh(*self.host.command(self.cluster.programs / "etcdctl", "endpoint", "status", "-w", "json"),
-                    env={"ETCDCTL_API": "3", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
-        answer = json.loads(status)[0]["Status"]
+        answer = json.loads(self.etcdctl("endpoint", "status", "-w", "json"))[0]["Status"]
         return answer["leader"] == answer["header"]["member_id"]
 
     def connections(self):
@@ -103,6 +125,8 @@ class Cluster:
     def __init__(self, programs, folder, logs):
         self.programs, self.folder, self.logs = programs, folder, logs
         self.authority = Authority(folder, "ca")
+        self.etcd_servers = OWN_ETCD
+        self.api_options = ()
         self.token = secrets.token_hex(16)
         (folder / "tokens.csv").write_text(f'{self.token},admin,1,"system:masters"\n')
         key_pair(folder, "accounts")
@@ -112,10 +136,6 @@ class Cluster:
         self.servers = [Server(self, name, address) for name, address in ADDRESSES.items()]
         for address in ("127.0.0.1", *ADDRESSES.values()):
             self.write_kubeconfig(address)
-
-    def serving_certificate(self, authority, name, **options):
-        return authority.issue(f"{authority.certificate.stem}-{name}", "kube-apiserver", serving_names(ADDRESSES),
-                               **options)
 
     def write_kubeconfig(self, address):
         (self.folder / f"{address}.kubeconfig").write_text(json.dumps({
@@ -136,6 +156,25 @@ class Cluster:
     def wait_ready(self, limit):
         for server in self.servers:
             wait_until(server.ready, f"{server.name} ready", limit)
+
+    def all_etcd_servers(self):
+        return ",".join(f"http://{server.address}:2379" for server in self.servers)
+
+    @contextmanager
+    def restarted_with(self, *api_options, etcd_servers=OWN_ETCD):
+        """The kube-apiservers run with other options for a while."""
+        self.restart_apis(api_options, etcd_servers)
+        try:
+            yield
+        finally:
+            self.restart_apis((), OWN_ETCD)
+
+    def restart_apis(self, api_options, etcd_servers):
+        self.api_options, self.etcd_servers = api_options, etcd_servers
+        for server in self.servers:
+            server.api.stop()
+            server.start_api()
+        self.wait_ready(90)
 
     def stop(self):
         programs = [p for s in self.servers for p in (s.api, s.etcd) if p]

@@ -1,9 +1,14 @@
 """The faults. Each begins on entering its `with` block and is undone on leaving it."""
 
+import pathlib
 import signal
+import subprocess
 from contextlib import contextmanager
 
 from .network import sh
+
+DAY = 86400
+DELAY = pathlib.Path(__file__).with_name("delay.py")
 
 
 @contextmanager
@@ -71,6 +76,31 @@ def quorum_lost(cluster, members):
 
 
 @contextmanager
+def off(cluster):
+    """The whole control plane, and on again when this is left: all are ready then."""
+    for server in cluster.servers:
+        server.api.kill()
+        server.etcd.kill()
+    try:
+        yield
+    finally:
+        for server in cluster.servers:
+            server.start_etcd()
+            server.start_api()
+        cluster.wait_ready(90)
+
+
+@contextmanager
+def lost(server):
+    """A host is gone; on leaving this it comes back rebuilt, empty, under the same address."""
+    with unplugged(server.host):
+        server.api.kill()
+        server.etcd.kill()
+        yield
+    server.rebuild()
+
+
+@contextmanager
 def port_closed(server):
     """New connections are refused, established ones served: a graceful stop that takes its time."""
     with _rules(server.host.namespace, "inet", "input",
@@ -87,9 +117,42 @@ def lossy(host, percent):
 
 
 @contextmanager
+def delayed(host, seconds):
+    """Every packet on the host's wire comes that much later, each way. A program does it: not all kernels have netem."""
+    ip = ["ip", "-n", host.switch.namespace, "link"]
+    near, far = host.name + "-n", host.name + "-f"
+    sh(*ip, "add", near, "type", "veth", "peer", "name", far)
+    sh(*ip, "set", near, "master", "bridge", "up")
+    sh(*ip, "set", far, "up")
+    sh(*ip, "set", host.name, "nomaster")
+    command = ["ip", "netns", "exec", host.switch.namespace, DELAY, host.name, far, str(seconds)]
+    forwarder = subprocess.Popen(command, start_new_session=True)
+    try:
+        yield
+    finally:
+        forwarder.kill()
+        forwarder.wait()
+        sh(*ip, "delete", near)
+        sh(*ip, "set", host.name, "master", "bridge")
+
+
+@contextmanager
 def impostor(server, authority):
-    """kube-apiserver comes back with a certificate of another authority."""
-    certificate, key = server.cluster.serving_certificate(authority, server.name)
+    """It comes back with a certificate of another authority."""
+    with _certified(server, authority, {}):
+        yield
+
+
+@contextmanager
+def expired(server):
+    """It comes back with a certificate that expired yesterday."""
+    with _certified(server, server.authority, {"valid": -DAY}):
+        yield
+
+
+@contextmanager
+def _certified(server, authority, options):
+    certificate, key = server.serving_certificate(authority, **options)
     server.api.stop()
     server.start_api(certificate=certificate, key=key)
     try:
@@ -97,6 +160,46 @@ def impostor(server, authority):
     finally:
         server.api.stop()
         server.start_api()
+
+
+# What only the small servers of a rack can be told to say; several at once.
+
+def etcd_failed(servers, requests_fail=True):
+    """The checks say `[-]etcd failed`, and so requests fail; or nothing but the checks is wrong."""
+    return _told(servers, ready=(500, "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n"),
+                 serves=not requests_fail)
+
+
+def shutting_down(servers, requests_fail=False):
+    """The checks say `[-]shutdown failed`."""
+    return _told(servers, ready=(500, "[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n"),
+                 serves=not requests_fail)
+
+
+def slow_answers(servers, seconds):
+    """Every check is answered that late."""
+    return _told(servers, delay=seconds)
+
+
+def unauthorized(servers):
+    """The checks answer 401, as with anonymous-auth=false."""
+    return _told(servers, ready=(401, "Unauthorized"))
+
+
+def failing_checks(servers, share):
+    """That share of the checks fails, at random."""
+    return _told(servers, failing=share)
+
+
+@contextmanager
+def _told(servers, **orders):
+    for server in servers:
+        server.tell(**orders)
+    try:
+        yield
+    finally:
+        for server in servers:
+            server.tell()
 
 
 @contextmanager

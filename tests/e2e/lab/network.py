@@ -11,7 +11,7 @@ import socket
 import subprocess
 from contextlib import contextmanager
 
-PREFIX = "kl-"  # of every namespace; what bears it belongs to the laboratory
+PREFIX = "kl-lab-"  # of every namespace; what bears it belongs to the laboratory
 CLONE_NEWNET = 0x40000000
 
 libc = ctypes.CDLL(None, use_errno=True)

@@ -15,7 +15,6 @@ COLUMNS = {"nginx": "nginx, as kubespray sets it", "haproxy": "HAProxy, as kubes
 LONG_RUNS = 2  # of faults that the peers need their clients' own limit to get over
 LONG = 47
 SILENCE, FAILED, SLOWEST = MEASURES = "longest silence on a held connection", "fresh connections failed", "slowest fresh"
-ETCD_FAILED = (500, "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n")
 
 ROWS = {}  # name -> (Row's arguments, seconds, is there a long form, strike)
 
@@ -49,17 +48,17 @@ def vanished(rack, target, seconds):
 
 @row("`/readyz` 500, `[-]etcd failed`, requests fail", 12, silence=6.5, failed=12)
 def etcd_failed(rack, target, seconds):
-    target.tell(ready=ETCD_FAILED, serves=False)
-    time.sleep(seconds)
+    with faults.etcd_failed([target]):
+        time.sleep(seconds)
 
 
 @row("rolling: each in turn not ready for 3 s, killed, back after 2 s", 6, silence=3.3, failed=25, slowest=0.9)
 def rolling(rack, target, seconds):
     for server in rack.servers:
-        server.tell(ready=(500, "[-]shutdown failed: reason withheld\n"), serves=False)
-        time.sleep(3)
-        with faults.killed(server):
-            time.sleep(2)
+        with faults.etcd_failed([server]):
+            time.sleep(3)
+            with faults.killed(server):
+                time.sleep(2)
         time.sleep(seconds)
 
 

@@ -19,8 +19,6 @@ SECONDS = 31  # from the beginning of the fault on
 LOST, FAILED = MEASURES = "held connections lost", "fresh connections failed"
 CHANGES = "changes of state"  # not shown: HAProxy says nothing of it
 RACKS = 4  # at once
-SHUTDOWN_FAILED = (500, "[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n")
-ETCD_FAILED = (500, "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n")
 
 ROWS = {}  # name -> (title, bounds, excused, strike)
 
@@ -37,28 +35,32 @@ def row(title, *, failed=0, excused=False, changes=None):
 
 @row("every check answers after 3 s")
 def slow_answers(rack, target):
-    tell_all(rack, 26, delay=3)
+    with faults.slow_answers(rack.servers, 3):
+        time.sleep(26)
 
 
 @row("every `/readyz` red for 8 s at once")
 def all_red(rack, target):
-    tell_all(rack, 8, ready=ETCD_FAILED)
+    with faults.etcd_failed(rack.servers, requests_fail=False):
+        time.sleep(8)
 
 
 @row("red one after the other, 0.7 s apart, for 5 s")
 def staggered_red(rack, target):
-    begin = time.monotonic()
-    for i, server in enumerate(rack.servers):
-        sleep_until(begin + 0.7 * i)
-        server.tell(ready=ETCD_FAILED)
-    for i, server in enumerate(rack.servers):
-        sleep_until(begin + 0.7 * i + 5)
-        server.tell()
+    with contextlib.ExitStack() as stack:
+        for server in rack.servers:
+            stack.enter_context(faults.etcd_failed([server], requests_fail=False))
+            time.sleep(0.7)
+        time.sleep(5 - 0.7 * len(rack.servers))
+        for server in rack.servers:
+            server.tell()
+            time.sleep(0.7)
 
 
 @row("checks answer 401 (anonymous-auth=false)")
 def unauthorized(rack, target):
-    tell_all(rack, 26, ready=(401, "Unauthorized"))
+    with faults.unauthorized(rack.servers):
+        time.sleep(26)
 
 
 @row("the node's own link down for 1 s", failed=3)
@@ -85,8 +87,8 @@ def port_closed(rack, target):
 
 @row("one server says `[-]shutdown failed` for 20 s, serves on")
 def shutting_down(rack, target):
-    target.tell(ready=SHUTDOWN_FAILED)
-    time.sleep(20)
+    with faults.shutting_down([target]):
+        time.sleep(20)
 
 
 @row("one server paused for 2 s")
@@ -97,15 +99,8 @@ def paused(rack, target):
 
 @row("one check in ten fails (nor may a state change)", changes=0)
 def one_in_ten(rack, target):
-    tell_all(rack, 26, failing=0.1)
-
-
-def tell_all(rack, seconds, **orders):
-    for server in rack.servers:
-        server.tell(**orders)
-    time.sleep(seconds)
-    for server in rack.servers:
-        server.tell()
+    with faults.failing_checks(rack.servers, 0.1):
+        time.sleep(26)
 
 
 def own_links_down(rack, seconds):
@@ -113,10 +108,6 @@ def own_links_down(rack, seconds):
         for worker in rack.workers.values():
             stack.enter_context(faults.unplugged(worker))
         time.sleep(seconds)
-
-
-def sleep_until(when):
-    time.sleep(max(0, when - time.monotonic()))
 
 
 def proxies(kubelane):

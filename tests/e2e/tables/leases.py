@@ -69,8 +69,8 @@ def table(names, runs, lab):
                     for name, worker in workers.items()}
         for name in names:
             for number in range(-(-runs // 2)):  # each is two runs of kubelane
-                lab.check_time()
                 try:
+                    lab.check_time()
                     run(lab, name, number, workers, kubelets, made)
                 except Exception as error:
                     (lab.logs / f"leases-{name}-{number}-traceback.log").write_text(traceback.format_exc())

@@ -1,8 +1,8 @@
 """Runs the rows of a table on racks: all proxies of a rack under one fault, several racks at once."""
 
-import concurrent.futures
+import collections
 import contextlib
-import queue
+import threading
 import time
 import traceback
 from dataclasses import dataclass
@@ -34,24 +34,24 @@ class Seen:
 
 def run_jobs(jobs, racks, measure, table, check_time):
     """`measure(row, Seen)` makes a cell's measures; a run that could not be made is a problem of its row."""
-    free = queue.SimpleQueue()
-    for rack in racks:
-        free.put(rack)
+    remaining = collections.deque(jobs)
 
-    def work(job):
-        check_time()
-        rack = free.get()
-        try:
-            for column, seen in run(job, rack).items():
-                table.add(job.row, column, measure(job.row, seen))
-        except Exception as error:
-            (rack.logs / f"{job.row}-{job.number}-traceback.log").write_text(traceback.format_exc())
-            table.problem(job.row, f"run {job.number}: {type(error).__name__}: {error}")
-        finally:
-            free.put(rack)
+    def work(rack):
+        while remaining:
+            job = remaining.popleft()
+            try:
+                check_time()
+                for column, seen in run(job, rack).items():
+                    table.add(job.row, column, measure(job.row, seen))
+            except Exception as error:
+                (rack.logs / f"{job.row}-{job.number}-traceback.log").write_text(traceback.format_exc())
+                table.problem(job.row, f"run {job.number}: {type(error).__name__}: {error}")
 
-    with concurrent.futures.ThreadPoolExecutor(len(racks)) as pool:
-        list(pool.map(work, jobs))
+    threads = [threading.Thread(target=work, args=(rack,), daemon=True) for rack in racks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def run(job, rack):
@@ -62,11 +62,7 @@ def run(job, rack):
         time.sleep(SETTLE)
         before = transitions(proxies)
         struck = time.monotonic()
-        try:
-            job.strike(rack, rack.servers[job.number % len(rack.servers)])
-        finally:
-            for server in rack.servers:
-                server.tell()
+        job.strike(rack, rack.servers[job.number % len(rack.servers)])
         undone = time.monotonic()
         time.sleep(max(job.after, struck + job.lasts - undone))
         changes = transitions(proxies) - before

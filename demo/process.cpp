@@ -12,6 +12,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <random>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -111,22 +113,27 @@ std::string scratch_directory::write(const std::string& name, const std::string&
 }
 
 std::vector<int> free_ports(std::size_t count) {
-  std::vector<int> sockets;
+  // Below those that the kernel gives to connections: one of these may be taken at any moment.
+  static std::mt19937 random{std::random_device{}()};
+  static std::uniform_int_distribution<int> any{15'000, 32'000};
+  static std::set<int> given;
   std::vector<int> ports;
-  for (std::size_t i = 0; i < count; ++i) {
+  while (ports.size() < count) {
+    const int port = any(random);
+    if (given.contains(port)) continue;
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (socket < 0) fail("a free port");
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    if (socket < 0 || ::bind(socket, generic, length) != 0 ||
-        ::getsockname(socket, generic, &length) != 0)
-      fail("a free port");
-    sockets.push_back(socket);  // held until all are chosen, so that all differ
-    ports.push_back(ntohs(address.sin_port));
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    const bool free =
+        ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    ::close(socket);
+    if (!free) continue;
+    given.insert(port);
+    ports.push_back(port);
   }
-  for (const int socket : sockets) ::close(socket);
   return ports;
 }
 

@@ -43,6 +43,16 @@ bool line_client::send(const std::string& bytes) {
          static_cast<ssize_t>(bytes.size());
 }
 
+void line_client::end() {
+  ::shutdown(socket_, SHUT_WR);
+}
+
+void line_client::reset() {
+  const linger at_once{1, 0};
+  ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  ::close(std::exchange(socket_, -1));
+}
+
 std::optional<std::string> line_client::read_line() {
   std::string line;
   for (char c = 0; ::recv(socket_, &c, 1, 0) == 1;) {

@@ -23,6 +23,10 @@ class line_client {
   std::optional<std::string> ask(const std::string& line);
   bool send(const std::string& bytes);
   std::optional<std::string> read_line();
+  /// Says FIN.
+  void end();
+  /// Closes, with a reset.
+  void reset();
 
   /// Reads and drops up to `count` bytes; how many came.
   int read_bytes(int count);

@@ -3,6 +3,7 @@
 #include "kept_world.hpp"
 #include "line_client.hpp"
 #include "net/socket.hpp"
+#include "proxy/listener.hpp"
 
 #include <gtest/gtest.h>
 

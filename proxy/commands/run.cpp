@@ -4,6 +4,7 @@
 #include "proxy/commands/commands.hpp"
 #include "proxy/commands/load.hpp"
 #include "proxy/server.hpp"
+#include "systemd/crash_count.hpp"
 #include "systemd/notify.hpp"
 #include "systemd/passed.hpp"
 
@@ -56,6 +57,12 @@ std::optional<config::loaded> choose(const std::string& path, const std::string&
   return std::move(*loaded);
 }
 
+/// What one of the connections carries may be the reason.
+bool has_crashed_too_often(const std::string& folder) {
+  namespace crashes = systemd::crash_count;
+  return !folder.empty() && crashes::too_many(crashes::read(folder), crashes::now());
+}
+
 /// Nobody is left waiting for a process that does not come.
 int fail(int status, proxy::inheritance from_before, const systemd::notifier& manager) {
   proxy::end_all(std::move(from_before), manager);
@@ -66,13 +73,16 @@ int fail(int status, proxy::inheritance from_before, const systemd::notifier& ma
 int run(const run_options& options) {
   const systemd::notifier manager;
   auto from_before = proxy::sort_out(systemd::take_passed_descriptors());
+  const auto folder = state_folder();
+  const bool gave_up = has_crashed_too_often(folder) && !from_before.connections.empty();
+  if (gave_up) proxy::give_up_connections(from_before);
   config::file_watch watch({options.path});
   proxy::server_options server_options{.config_path = options.path,
                                        .watch = std::move(watch),
                                        .level = std::nullopt,
-                                       .state_folder = state_folder(),
+                                       .state_folder = folder,
                                        .text = {}};
-  auto found = choose(options.path, server_options.state_folder);
+  auto found = choose(options.path, folder);
   if (!found) return fail(bad_config, std::move(from_before), manager);
   if (!options.level.empty()) server_options.level = levels.at(options.level);
   server_options.text = std::move(found->text);
@@ -81,6 +91,8 @@ int run(const run_options& options) {
       server_options.level.value_or(proxy::level_of(settings.log.level)),
       proxy::format_of(settings.log.format));
   proxy::server server(std::move(settings), std::move(server_options), manager, *log);
+  if (gave_up)
+    log->warn("crashed too often lately: starting without the connections of the process before");
   if (const auto failure = server.open(std::move(from_before))) {
     log->error(*failure);
     return fail(cannot_run, {}, manager);

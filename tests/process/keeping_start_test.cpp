@@ -4,6 +4,7 @@
 #include "line_client.hpp"
 #include "net/socket.hpp"
 #include "proxy/listener.hpp"
+#include "systemd/crash_count.hpp"
 
 #include <gtest/gtest.h>
 
@@ -180,6 +181,18 @@ TEST(KeptAtStart, AnIncompleteConnectionIsEnded) {
   ASSERT_TRUE(other.ready()) << other.run().error();
   EXPECT_TRUE(it.is_ended());
   EXPECT_TRUE(other.run().says("could not be carried on")) << other.run().error();
+}
+
+TEST(KeptAtStart, AfterThreeCrashesInARowConnectionsAreNotCarriedOn) {
+  left_behind it;
+  ASSERT_TRUE(it.ready);
+  for (int i = 0; i < 3; ++i) ASSERT_FALSE(systemd::crash_count::note(it.folder / ""));
+  it.manager.start();
+  ASSERT_TRUE(it.manager.ready()) << it.log();
+  EXPECT_EQ(it.client.wait_for_end(5s), line_client::state::reset) << it.log();
+  EXPECT_TRUE(it.manager.run().says("crashed too often lately")) << it.log();
+  EXPECT_TRUE(line_client(it.port).ask("name")) << "the listener is carried on";
+  EXPECT_TRUE(it.store_is_clean());
 }
 
 TEST(KeptAtStart, AnEndWhileNoProcessRanIsPassedOn) {

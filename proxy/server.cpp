@@ -196,6 +196,7 @@ void server::impl::on_tick(time_point now) {
   pool.tick(now);
   note_whole_state();
   watch_store();
+  tell_status(now);
   resolve_names();
   if (const auto period = notifier.watchdog_period(); period && now >= watchdog_due) {
     notifier.watchdog();

@@ -67,6 +67,7 @@ struct server::impl {
   void note_lookup(const std::string& host);
   void hand_over();
   void watch_store();
+  void tell_status(time_point now);
   // server_effects.cpp
   void apply_effects();
   void apply(const probe_now& what);
@@ -124,6 +125,8 @@ struct server::impl {
   std::set<std::string> unanswered_names;  // DNS names without an answer so far
   end outcome = end::stopped;
   bool store_is_nearly_full = false;
+  std::string told_status;
+  time_point last_status{};
   bool panic = false;
   bool withheld = false;
   bool stopping = false;

@@ -15,6 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto barrier_limit = 100ms;
+constexpr auto status_period = 5s;
 
 bool is_address(const std::string& host) {
   boost::system::error_code error;
@@ -125,6 +126,21 @@ void server::impl::watch_store() {
         {{"stored", std::to_string(store.connections())},
          {"room", std::to_string(store.capacity())}});
   if (nearly_full || used < store.capacity() * 7) store_is_nearly_full = nearly_full;
+}
+
+// For `systemctl status`.
+void server::impl::tell_status(time_point now) {
+  if (stopping || now - last_status < status_period) return;
+  last_status = now;
+  std::size_t usable = 0;
+  const auto known = pool.status(now).upstreams;
+  for (const auto& each : known) usable += each.tier >= 1 && each.tier <= 3 ? 1 : 0;
+  auto text = std::to_string(usable) + " of " + std::to_string(known.size()) +
+              " API servers usable, " + std::to_string(relays.connections()) + " connections, " +
+              std::to_string(store.connections()) + " of them kept over a restart";
+  if (text == told_status) return;
+  told_status = std::move(text);
+  notifier.send("STATUS=" + told_status);
 }
 
 void server::impl::note_configuration(const std::string& text) {

@@ -132,9 +132,9 @@ TEST(Keeping, WithoutAStoreConnectionsLeaveInOrderAtTheEnd) {
 
 TEST(Keeping, AManagerThatKeepsNothingIsFoundOut) {
   world it;
-  // It says nothing of its store's size, and has none.
-  service_manager manager({"run", "--config", it.write(it.configuration())}, 0);
-  manager.start({"run", "--config", it.folder / "config.yaml"});
+  const auto path = it.write(it.configuration());
+  service_manager manager({"run", "--config", path}, 0, {"FDSTORE=2048"});  // it promises more
+  manager.start();
   ASSERT_TRUE(manager.ready());
   line_client client(it.port);
   ASSERT_TRUE(client.ask("name"));
@@ -157,6 +157,21 @@ TEST(Keeping, AnEndedConnectionLeavesNothingInTheStore) {
   ASSERT_TRUE(client.send("reset\n"));
   EXPECT_EQ(client.wait_for_end(5s), line_client::state::reset);
   EXPECT_TRUE(it.store_is_clean());
+}
+
+TEST(Keeping, TheManagerIsToldHowItStands) {
+  kept_world it;
+  ASSERT_TRUE(it.ready) << it.log();
+  EXPECT_TRUE(poll_until(
+      [&] {
+        return it.manager.store.heard(
+            "STATUS=3 of 3 API servers usable, 0 connections, 0 of them kept over a restart");
+      },
+      10s));
+  it.manager.run().signal(SIGHUP);
+  EXPECT_TRUE(poll_until([&] { return it.manager.store.heard("RELOADING=1"); }));
+  it.manager.end(SIGTERM);
+  EXPECT_TRUE(poll_until([&] { return it.manager.store.heard("STOPPING=1"); }));
 }
 
 TEST(Keeping, AStuckManagerStopsNobody) {

@@ -14,6 +14,7 @@ namespace kubelane::test {
 /// the other. The test says when.
 class service_manager {
  public:
+  /// The store's size is in $FDSTORE, unless `environment` says otherwise.
   explicit service_manager(std::vector<std::string> arguments, std::size_t store_size = 2048,
                            std::vector<std::string> environment = {});
 

@@ -35,20 +35,17 @@ class Seen:
     def __init__(self, silences, ends, fresh):
         self.silences, self.ends, self.fresh = silences, ends, fresh
 
-    def longest_silence(self, struck, until=float("inf")):
-        """On a held connection, of those that lasted into the time from `struck` to `until`."""
-        return max((end - max(begin, struck) for begin, end in self.silences if end > struck and begin < until),
-                   default=0.0)
+    def longest_silence(self, since):
+        """On a held connection, of those that lasted into the time from `since` on."""
+        return max((end - begin for begin, end in self.silences if end > since), default=0.0)
 
-    def ended(self, struck, until=float("inf")):
+    def ended(self, since):
         """How many held connections ended."""
-        return sum(struck <= when < until for when, _ in self.ends)
+        return sum(when >= since for when, _ in self.ends)
 
-    def _fresh(self, struck, until):
-        return [(due, ended, error) for due, ended, error in self.fresh if ended >= struck and due < until]
+    def failed_fresh(self, since, until=float("inf")):
+        """Of those that were due in that time."""
+        return sum(bool(error) for due, _, error in self.fresh if since <= due < until)
 
-    def failed_fresh(self, struck, until=float("inf")):
-        return sum(bool(error) for _, _, error in self._fresh(struck, until))
-
-    def slowest_fresh(self, struck, until=float("inf")):
-        return max((ended - max(due, struck) for due, ended, _ in self._fresh(struck, until)), default=0.0)
+    def slowest_fresh(self, since):
+        return max((ended - due for due, ended, _ in self.fresh if due >= since), default=0.0)

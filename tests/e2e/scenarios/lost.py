@@ -81,7 +81,7 @@ def expired(lab):
     target = lab.cluster.servers[1]
 
     def recognised(kubelane):
-        wait_until(lambda: kubelane.states().get(target.name) == "not_ready", f"{target.name} is not ready", 20)
+        wait_until(lambda: kubelane.states().get(target.name) == "not_ready", f"{target.name} is not ready", 40)
 
     return strike(lab, "expired", target, faults.expired(target), 10, silence=1.5, watch_lag=4, meanwhile=recognised)
 
@@ -93,7 +93,7 @@ def impostor(lab):
     other = Authority(lab.cluster.folder, "other-ca")
 
     def recognised(kubelane):
-        wait_until(lambda: kubelane.states().get(target.name) == "impostor", f"{target.name} is an impostor", 20)
+        wait_until(lambda: kubelane.states().get(target.name) == "impostor", f"{target.name} is an impostor", 40)
 
     return strike(lab, "impostor", target, faults.impostor(target, other), 10, silence=1.5, watch_lag=4,
                   meanwhile=recognised)

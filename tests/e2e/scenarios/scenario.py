@@ -65,6 +65,7 @@ def strike(lab, name, target, fault, seconds, *, silence=None, watch_lag=None, e
                 result.problems.append(f"{target.name} held {target.connections()} connections: nothing to lose")
             struck = time.monotonic()
             with fault:
+                in_effect = time.monotonic()
                 if meanwhile:
                     attempt(result, lambda: meanwhile(kubelane))
                 time.sleep(max(0, struck + seconds - time.monotonic()))
@@ -78,7 +79,7 @@ def strike(lab, name, target, fault, seconds, *, silence=None, watch_lag=None, e
         if excused_while:
             return command.began < undone and command.ended > struck
         # In flight on a server at its end: client-go repeats reads, but a write or half a long answer nobody can.
-        return silence is not None and command.kind != "read" and command.began < struck < command.ended
+        return silence is not None and command.kind != "read" and command.began < in_effect and struck < command.ended
 
     judge_commands(result, traffic, struck, excused)
     judge_held(result, traffic, silence, watch_lag, struck, float("inf") if serves_on is None else struck + serves_on)

@@ -1,5 +1,6 @@
 """A server is lost: what a client sees that asks every 20 ms on six held connections, and every 50 ms on a fresh one."""
 
+import contextlib
 import time
 
 from lab import faults
@@ -16,50 +17,48 @@ LONG_RUNS = 2  # of faults that the peers need their clients' own limit to get o
 LONG = 47
 SILENCE, FAILED, SLOWEST = MEASURES = "longest silence on a held connection", "fresh connections failed", "slowest fresh"
 
-ROWS = {}  # name -> (Row's arguments, seconds, is there a long form, strike)
+ROWS = {}  # name -> (title, bounds, seconds, is there a long form, fault)
 
 
 def row(title, seconds, *, silence, failed, slowest=None, long=False):
     bounds = {SILENCE: silence, FAILED: failed} | ({SLOWEST: slowest} if slowest else {})
 
-    def register(strike):
-        ROWS[strike.__name__.replace("_", "-")] = (title, bounds, seconds, long, strike)
-        return strike
+    def register(fault):
+        ROWS[fault.__name__.replace("_", "-")] = (title, bounds, seconds, long, fault)
+        return fault
     return register
 
 
 @row("killed", 4, silence=0.15, failed=0, slowest=0.4)
-def killed(rack, target, seconds):
-    with faults.killed(target):
-        time.sleep(seconds)
+def killed(rack, target):
+    return faults.killed(target)
 
 
 @row("frozen", 8, silence=3.6, failed=0, slowest=0.9, long=True)
-def frozen(rack, target, seconds):
-    with faults.frozen(target):
-        time.sleep(seconds)
+def frozen(rack, target):
+    return faults.frozen(target)
 
 
 @row("vanished", 8, silence=1.7, failed=0, slowest=0.9, long=True)
-def vanished(rack, target, seconds):
-    with faults.unplugged(target.host):
-        time.sleep(seconds)
+def vanished(rack, target):
+    return faults.unplugged(target.host)
 
 
 @row("`/readyz` 500, `[-]etcd failed`, requests fail", 12, silence=6.5, failed=12)
-def etcd_failed(rack, target, seconds):
-    with faults.etcd_failed([target]):
-        time.sleep(seconds)
+def etcd_failed(rack, target):
+    return faults.etcd_failed([target])
 
 
-@row("rolling: each in turn not ready for 3 s, killed, back after 2 s", 6, silence=3.3, failed=25, slowest=0.9)
-def rolling(rack, target, seconds):
+@row("rolling: each in turn not ready for 3 s, killed, back after 2 s", 0, silence=3.3, failed=25, slowest=0.9)
+@contextlib.contextmanager
+def rolling(rack, target):
+    yield  # nothing is in effect all the time: everything happens on leaving
     for server in rack.servers:
         with faults.etcd_failed([server]):
             time.sleep(3)
             with faults.killed(server):
                 time.sleep(2)
-        time.sleep(seconds)
+        time.sleep(6)
 
 
 def proxies(kubelane):
@@ -72,21 +71,17 @@ def proxies(kubelane):
 def jobs(names, runs):
     made = []
     for name in names:
-        _, _, seconds, long, strike = ROWS[name]
+        _, _, seconds, long, fault = ROWS[name]
         for number in range(runs):
             in_long_form = long and number < LONG_RUNS
             columns = list(COLUMNS) if in_long_form or not long else ["tuned", "kubelane"]
-            made.append(Job(name, columns, strike_for(strike, LONG if in_long_form else seconds), number))
+            made.append(Job(name, columns, fault, LONG if in_long_form else seconds, number))
     return made
 
 
-def strike_for(strike, seconds):
-    return lambda rack, target: strike(rack, target, seconds)
-
-
 def measure(name, seen):
-    return {SILENCE: seen.load.longest_silence(seen.struck), FAILED: seen.load.failed_fresh(seen.struck),
-            SLOWEST: seen.load.slowest_fresh(seen.struck)}
+    return {SILENCE: seen.load.longest_silence(seen.struck), FAILED: seen.load.failed_fresh(seen.in_effect),
+            SLOWEST: seen.load.slowest_fresh(seen.in_effect)}
 
 
 def table(names, runs, lab):

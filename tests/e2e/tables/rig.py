@@ -17,7 +17,8 @@ SETTLE = 3  # seconds of traffic before the fault
 class Job:
     row: str
     columns: list
-    strike: object  # (rack, server that is hit) -> begins the fault, and ends it
+    fault: object   # (rack, server that is hit) -> a context manager
+    seconds: float  # that it lasts
     number: int     # of this run: runs take turns in which server is hit
     after: float = 2  # seconds of traffic after the fault, at least
     lasts: float = 0  # seconds of traffic from its beginning on, at least
@@ -27,7 +28,8 @@ class Job:
 class Seen:
     """What one run showed of one proxy; times are CLOCK_MONOTONIC."""
     load: object
-    struck: float
+    struck: float     # the fault was about to begin
+    in_effect: float  # what begins from now on cannot have been in the lost server's hands
     undone: float
     transitions: int  # kubelane's changes of state since the fault
 
@@ -62,11 +64,13 @@ def run(job, rack):
         time.sleep(SETTLE)
         before = transitions(proxies)
         struck = time.monotonic()
-        job.strike(rack, rack.servers[job.number % len(rack.servers)])
+        with job.fault(rack, rack.servers[job.number % len(rack.servers)]):
+            in_effect = time.monotonic()
+            time.sleep(job.seconds)
         undone = time.monotonic()
         time.sleep(max(job.after, struck + job.lasts - undone))
         changes = transitions(proxies) - before
-    return {column: Seen(load.seen, struck, undone, changes) for column, load in loads.items()}
+    return {column: Seen(load.seen, struck, in_effect, undone, changes) for column, load in loads.items()}
 
 
 def transitions(proxies):

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 
 from container import wait_until
-from load import PORT, SERVER_PORT, Load
+from load import CONNECTIONS, PORT, SERVER_PORT, Load
 
 CONFIG = "/etc/kubelane/config.yaml"
 BINARY = "/usr/bin/kubelane"
@@ -19,7 +19,7 @@ upstreams:
   - {{name: cp2, address: "127.0.0.3:{SERVER_PORT}"}}
 health: {{mode: tcp}}
 """
-SETTLED = 2.5  # seconds; a connection older than one is kept
+QUIET = 50  # milliseconds that systemd takes to build kubelane's sandbox and run nothing in it, on an idle machine
 
 
 @dataclass
@@ -29,6 +29,7 @@ class Result:
     events: list = field(default_factory=list)
     problems: list = field(default_factory=list)
     note: str = ""
+    empty_service_ms: float = 0  # what starting a service that does nothing took meanwhile
 
     def total(self, key):
         return sum(e[key] for e in self.events)
@@ -49,6 +50,10 @@ class Result:
             self.expect(not self.total(key), f"{key}: {self.total(key)}")
 
     def expect_stalls(self, median, longest):
+        """Judged on a machine that has the time: where even an empty service starts slowly, others work there too."""
+        if self.empty_service_ms > QUIET:
+            self.note += f"; stalls not judged, an empty service takes {self.empty_service_ms:.0f} ms to start"
+            return
         self.expect(self.median_stall() <= median, f"median stall {self.median_stall():.0f} ms, not {median}")
         self.expect(max(self.stalls()) <= longest, f"longest stall {max(self.stalls()):.0f} ms, not {longest}")
 
@@ -91,10 +96,14 @@ class Lab:
         lines = (line.rpartition(" ") for line in done.stdout.splitlines() if not line.startswith("#"))
         return sum(float(value) for series, _, value in lines if series.split("{")[0] == name)
 
-    def repeat(self, result, load, count, act, settle=1.5):
+    def settle(self, load, connections=CONNECTIONS):
+        """Waits until every connection is kept: twenty a second, when they are a second old."""
+        wait_until(lambda: self.metric("kubelane_stored_connections") >= connections, "connections: kept", 15)
+        load.mark("settled")
+
+    def repeat(self, result, load, count, act, settle=1.5, connections=CONNECTIONS):
         """Does `act` so many times; what happens in `settle` seconds from then on belongs to it."""
-        time.sleep(SETTLED)
-        load.mark("first")
+        self.settle(load, connections)
         for i in range(count):
             quiet = load.mark(f"event-{i}")
             if i == 0:
@@ -104,6 +113,22 @@ class Lab:
             self.wait_active()
             result.events.append(load.mark("between"))
             time.sleep(0.3)
+        result.empty_service_ms = self.time_empty_service()
+
+    def time_empty_service(self):
+        """How long systemd takes now, in milliseconds, for a service with kubelane's sandbox and nothing in it."""
+        unit = self.container.path("/lib/systemd/system/kubelane.service").read_text()
+        sandbox = unit[unit.index("\nUser="):unit.index("[Install]")]
+        self.container.write("/run/systemd/system/empty.service",
+                             f"[Service]\nType=oneshot\nExecStart=/bin/true\n{sandbox}")
+        self.container.systemctl("daemon-reload")
+        times = []
+        for _ in range(7):
+            self.container.systemctl("start", "empty")
+            begin, end = (int(self.container.property(f"{name}TimestampMonotonic", "empty.service"))
+                          for name in ("InactiveExit", "InactiveEnter"))
+            times.append((end - begin) / 1000)
+        return statistics.median(times)
 
     def finish(self, result, load):
         _, problems = load.finish()

@@ -35,6 +35,7 @@ struct upstream_pool::impl {
   void settle(time_point now);
   void review(time_point now);
   void watch_silence(pool_member& it);
+  bool keep_witness(pool_member& it, time_point after);
   void consider(pool_member& it, bool panic, time_point now);
   std::optional<witness> witness_for(const pool_member& it, const grounds& why, time_point now);
   void close(const pool_member& it, const closing::order& how);

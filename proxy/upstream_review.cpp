@@ -54,20 +54,27 @@ void upstream_pool::impl::review(time_point now) {
 void upstream_pool::impl::watch_silence(pool_member& it) {
   const auto after = it.removed ? std::nullopt : silence_of(it, all);
   if (!after) return it.other.reset();
-  const auto* known = it.other ? find(it.other_id) : nullptr;
-  if (known && !known->removed && known->tracker.vouches() && it.other->started > *after) return;
-  it.other.reset();
-  const auto found = find_witness(it, *after, *it.tracker.silence() - together, all);
-  if (!found) return;
-  it.other = found->what;
-  it.other_id = found->by;
-  it.confirmations = 0;
+  if (!keep_witness(it, *after)) return;
   // While a verdict is still open, the usual pace is soon enough, unless clients wait: three
   // time-outs in a hurry would be a verdict on a server that is paused for two seconds.
   const auto current = it.tracker.current();
   const bool hurry = it.tracker.suspected() || current == state::hung || current == state::dead;
   if (hurry && it.tracker.failing() && it.last_failed_start < it.other->finished)
     ask(it, it.other->finished);
+}
+
+// The witness it has, if that one still vouches, or another; false if there is none.
+bool upstream_pool::impl::keep_witness(pool_member& it, time_point after) {
+  const auto* known = it.other ? find(it.other_id) : nullptr;
+  if (known && !known->removed && known->tracker.vouches() && it.other->started > after)
+    return true;
+  it.other.reset();
+  const auto found = find_witness(it, after, *it.tracker.silence() - together, all);
+  if (!found) return false;
+  it.other = found->what;
+  it.other_id = found->by;
+  it.confirmations = 0;
+  return true;
 }
 
 std::optional<witness> upstream_pool::impl::witness_for(const pool_member& it, const grounds& why,

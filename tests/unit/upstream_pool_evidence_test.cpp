@@ -268,6 +268,26 @@ TEST(Asking, ASuspicionThatIsConfirmedIsNotRaisedAgain) {
   EXPECT_EQ(times, 2) << "by the suspicion, and by the others' answer";
 }
 
+TEST(Asking, AnAnswerOfAnotherFromBeforeTheFirstFailureHastensTheNextProbeToo) {
+  config::config slow;
+  slow.health.interval = 60s;
+  pool_driver it(pool_driver::start::ready, slow);
+  it.run(60s);
+  it.answers("cp1", outcome::timed_out);
+  it.send("cp1");
+  it.run(450ms);  // it is suspected, and being asked
+  const health::probe_report passed{
+      .result = outcome::passed, .started = it.now, .finished = it.now};
+  it.pool.report_probe(it.id("cp2"), passed, it.now);
+  it.reports.clear();
+  it.run(1200ms);
+  std::vector<health::probe_report> failed;
+  for (const auto& [of, report] : it.reports)
+    if (of == it.id("cp1")) failed.push_back(report);
+  ASSERT_GE(failed.size(), 2u);
+  EXPECT_LT(failed[1].started - failed[0].finished, 100ms);
+}
+
 TEST(Asking, AByteOrALeavingClientPutsAnEndToTheSuspicion) {
   config::config slow;
   slow.health.interval = 60s;

@@ -99,4 +99,4 @@ class TunedHAProxy(HAProxy):
 def versions():
     nginx = subprocess.run(["/usr/sbin/nginx", "-v"], capture_output=True, text=True, check=True).stderr
     haproxy = subprocess.run(["/usr/sbin/haproxy", "-v"], capture_output=True, text=True, check=True).stdout
-    return [nginx.split(":", 1)[1].strip(), haproxy.splitlines()[0].split(" - ")[0]]
+    return [f"nginx {nginx.split('/')[-1].strip()}", f"HAProxy {haproxy.split()[2]}"]

@@ -54,7 +54,7 @@ class Table:
 
     def print(self, versions):
         """As Markdown, so that the README shows what was printed."""
-        print(f"\n### {self.title}\n\nEach cell, the worst of its runs: {', '.join(self.measures)}.\n")
+        print(f"\n### {self.title}\n\n{' / '.join(self.measures)}: the worst of (so many) runs.\n")
         print("| fault | " + " | ".join(self.columns.values()) + " | bound for kubelane | |")
         print("|---" * (len(self.columns) + 3) + "|")
         for row in self.rows.values():
@@ -71,7 +71,8 @@ class Table:
         return " / ".join(show(cell.worst[m]) for m in self.measures) + f" ({cell.runs})"
 
     def _bounds(self, row):
-        return " / ".join(f"≤ {show(row.bounds[m])}" if m in row.bounds else "–" for m in self.measures)
+        return " / ".join("–" if m not in row.bounds else "0" if row.bounds[m] == 0 else f"≤ {show(row.bounds[m])}"
+                          for m in self.measures)
 
 
 def show(value):

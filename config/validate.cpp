@@ -240,11 +240,14 @@ bool is_own_listener(const net::endpoint& target, const std::vector<net::endpoin
                      const addresses& host_addresses) {
   const auto& address = target.address();
   const bool is_local =
-      address.is_loopback() ||
+      address.is_loopback() || address.is_unspecified() ||
       std::find(host_addresses.begin(), host_addresses.end(), address) != host_addresses.end();
   return std::any_of(listeners.begin(), listeners.end(), [&](const net::endpoint& each) {
     if (each.port() != target.port()) return false;
     if (each.address() == address) return true;
+    // Dialling the unspecified address reaches the loopback.
+    if (address.is_unspecified() && each.address().is_loopback())
+      return each.address().is_v4() == address.is_v4();
     // `::` is held to take IPv4 too: a connection that never comes back to itself is worth the
     // rare server that is refused for nothing.
     const bool takes = each.address().is_v6() || address.is_v4();

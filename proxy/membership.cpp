@@ -1,5 +1,7 @@
 #include "proxy/membership.hpp"
 
+#include "config/validate.hpp"
+
 #include <algorithm>
 
 namespace kubelane::proxy {
@@ -63,7 +65,7 @@ std::vector<wanted_upstream> members_of(const config::upstream& from,
 void add(membership_result& to, wanted_upstream member, const own_listeners& own) {
   if (member.address) {
     const auto shown = member.name + " (" + net::to_string(*member.address) + ")";
-    if (is_own_listener(*member.address, own)) {
+    if (config::is_own_listener(*member.address, own.listeners, own.host_addresses)) {
       to.warnings.push_back("upstream " + shown + " is kubelane's own listener: left out");
       return;
     }
@@ -92,24 +94,6 @@ membership_result resolve_members(const std::vector<config::upstream>& configure
   for (const auto& upstream : configured)
     for (auto& member : members_of(upstream, result.known)) add(result, std::move(member), own);
   return result;
-}
-
-bool is_own_listener(const net::endpoint& address, const own_listeners& own) {
-  const auto& host = address.address();
-  const auto is_this_host = [&](const ip::address& wildcard) {
-    if (wildcard.is_v4() != host.is_v4()) return false;
-    return host.is_loopback() || contains(own.host_addresses, host);
-  };
-  return std::any_of(own.listeners.begin(), own.listeners.end(),
-                     [&](const net::endpoint& listener) {
-                       if (listener.port() != address.port()) return false;
-                       if (listener.address() == host) return true;
-                       if (listener.address().is_unspecified())
-                         return is_this_host(listener.address());
-                       // Dialling the unspecified address reaches the loopback.
-                       return host.is_unspecified() && listener.address().is_loopback() &&
-                              listener.address().is_v4() == host.is_v4();
-                     });
 }
 
 }  // namespace kubelane::proxy

@@ -51,7 +51,4 @@ membership_result resolve_members(const std::vector<config::upstream>& configure
                                   const std::vector<lookup>& lookups, const own_listeners& own,
                                   const std::vector<known_address>& known);
 
-/// Whether dialling `address` would reach one of `own`.
-bool is_own_listener(const net::endpoint& address, const own_listeners& own);
-
 }  // namespace kubelane::proxy

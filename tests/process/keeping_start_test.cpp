@@ -101,7 +101,8 @@ TEST(KeptAtStart, WithAnotherListenAddressTheOldOneIsClosedAndConnectionsStay) {
 TEST(KeptAtStart, WhenTheNewAddressCannotBeHadEverythingIsEnded) {
   left_behind it;
   ASSERT_TRUE(it.ready);
-  const auto taken = proxy::open_listener(*net::parse_endpoint("127.0.0.1:0", 0));
+  const auto taken =
+      proxy::open_listener(net::endpoint(boost::asio::ip::address_v4::loopback(), 0));
   it.port = net::local_of(*taken)->port();
   it.write(it.configuration());
   it.manager.start();

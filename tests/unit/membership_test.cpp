@@ -1,5 +1,7 @@
 #include "proxy/membership.hpp"
 
+#include "config/validate.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -172,7 +174,8 @@ TEST(Membership, AWildcardListenerStandsForEveryAddressOfThisHost) {
   const own_listeners own{{*net::parse_endpoint("0.0.0.0:6443", 0)},
                           {make_address("10.0.0.5"), make_address("fd00::5")}};
   const auto is_own = [&](const char* address) {
-    return is_own_listener(*net::parse_endpoint(address, 6443), own);
+    return config::is_own_listener(*net::parse_endpoint(address, 6443), own.listeners,
+                                   own.host_addresses);
   };
   EXPECT_TRUE(is_own("10.0.0.5"));
   EXPECT_TRUE(is_own("127.0.0.1"));
@@ -185,8 +188,8 @@ TEST(Membership, AWildcardListenerStandsForEveryAddressOfThisHost) {
 
 TEST(Membership, TheUnspecifiedAddressReachesALoopbackListener) {
   const own_listeners own{{*net::parse_endpoint("127.0.0.1:6443", 0)}, {}};
-  EXPECT_TRUE(is_own_listener(*net::parse_endpoint("0.0.0.0:6443", 0), own));
-  EXPECT_FALSE(is_own_listener(*net::parse_endpoint("[::]:6443", 0), own));
+  EXPECT_TRUE(config::is_own_listener(*net::parse_endpoint("0.0.0.0:6443", 0), own.listeners, {}));
+  EXPECT_FALSE(config::is_own_listener(*net::parse_endpoint("[::]:6443", 0), own.listeners, {}));
 }
 
 TEST(Membership, AddressesOfANameThatIsNoLongerConfiguredAreForgotten) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -28,14 +29,26 @@ std::string failure(const char* what, const std::string& path) {
   return std::string("cannot ") + what + " " + path + ": " + std::strerror(errno);
 }
 
-std::optional<time> parse_line(std::string_view line, std::string_view boot_id) {
+std::optional<std::int64_t> number(std::string_view digits) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value);
+  if (error != std::errc() || end != digits.end() || value < 0) return std::nullopt;
+  return value;
+}
+
+std::optional<time> parse_line(std::string_view line, boot current) {
   const auto space = line.find(' ');
-  if (space == std::string_view::npos || line.substr(0, space) != boot_id) return std::nullopt;
-  const auto digits = line.substr(space + 1);
-  time::rep count = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), count);
-  if (error != std::errc() || end != digits.end() || count < 0) return std::nullopt;
-  return time(count);
+  if (space == std::string_view::npos) return std::nullopt;
+  const auto began = number(line.substr(0, space));
+  const auto at = number(line.substr(space + 1));
+  if (!began || !at || std::chrono::abs(boot(*began) - current) > same_boot) return std::nullopt;
+  return time(*at);
+}
+
+std::chrono::nanoseconds read_clock(clockid_t which) {
+  timespec at{};
+  ::clock_gettime(which, &at);
+  return std::chrono::seconds(at.tv_sec) + std::chrono::nanoseconds(at.tv_nsec);
 }
 
 }  // namespace
@@ -55,39 +68,33 @@ bool too_many(std::span<const time> times, time now) {
   return within(10s) >= 3 || within(10min) >= 5;
 }
 
-std::vector<time> parse(std::string_view text, std::string_view boot_id) {
+std::vector<time> parse(std::string_view text, boot current) {
   std::vector<time> times;
   while (!text.empty()) {
     const auto end = std::min(text.find('\n'), text.size());
-    if (const auto at = parse_line(text.substr(0, end), boot_id)) times.push_back(*at);
+    if (const auto at = parse_line(text.substr(0, end), current)) times.push_back(*at);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return times;
 }
 
-std::string format(std::span<const time> times, std::string_view boot_id) {
+std::string format(std::span<const time> times, boot current) {
   std::string text;
   for (const auto at : times.last(std::min(times.size(), remembered)))
-    text.append(boot_id).append(" ").append(std::to_string(at.count())).append("\n");
+    text += std::to_string(current.count()) + ' ' + std::to_string(at.count()) + '\n';
   return text;
 }
 
-std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string line;
-  std::getline(file, line);
-  return line;
+boot current_boot() {
+  return std::chrono::round<boot>(read_clock(CLOCK_REALTIME) - read_clock(CLOCK_BOOTTIME));
 }
 
 time now() {
-  timespec at{};
-  ::clock_gettime(CLOCK_BOOTTIME, &at);
-  return std::chrono::duration_cast<time>(std::chrono::seconds(at.tv_sec) +
-                                          std::chrono::nanoseconds(at.tv_nsec));
+  return std::chrono::duration_cast<time>(read_clock(CLOCK_BOOTTIME));
 }
 
 std::vector<time> read(const std::string& folder) {
-  return parse(read_text(path_in(folder)), boot_id());
+  return parse(read_text(path_in(folder)), current_boot());
 }
 
 std::optional<std::string> note(const std::string& folder) {
@@ -96,7 +103,7 @@ std::optional<std::string> note(const std::string& folder) {
   const auto path = path_in(folder);
   const auto unfinished = path + ".new";
   std::ofstream file(unfinished, std::ios::trunc);
-  file << format(times, boot_id());
+  file << format(times, current_boot());
   file.close();
   if (!file) return failure("write", unfinished);
   // Not synced: a file that a power cut takes away is of a boot that counts for nothing.

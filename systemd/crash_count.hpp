@@ -14,10 +14,19 @@
 /// handed.
 ///
 /// Times are since boot (CLOCK_BOOTTIME): a wall clock jumps when NTP sets it. A reboot ends every
-/// connection, so crashes before it count for nothing; each line of the file names its boot.
+/// connection, so crashes before it count for nothing; each line of the file names its boot by the
+/// moment it began. Not by the kernel's boot_id: a container's manager may show one of its own, and
+/// the service's sandbox the kernel's.
 namespace kubelane::systemd::crash_count {
 
 using time = std::chrono::milliseconds;
+
+/// When a boot began, on the wall clock. It moves as that clock is corrected.
+using boot = std::chrono::seconds;
+
+/// Two moments that are no further apart are the same boot: a machine needs longer to come back,
+/// and a clock that is set further while it runs only makes crashes forgotten.
+constexpr boot same_boot{10};
 
 /// How many crashes the file remembers, at most.
 constexpr std::size_t remembered = 10;
@@ -32,13 +41,13 @@ bool too_many(std::span<const time> times, time now);
 
 /// The crashes of this boot in the text of a crash file, in its order; lines that make no sense are
 /// left out.
-std::vector<time> parse(std::string_view text, std::string_view boot_id);
+std::vector<time> parse(std::string_view text, boot current);
 
 /// The text of a crash file with the newest `remembered` of `times`.
-std::string format(std::span<const time> times, std::string_view boot_id);
+std::string format(std::span<const time> times, boot current);
 
-/// This boot's identity. Empty if the kernel does not tell.
-std::string boot_id();
+/// When this boot began.
+boot current_boot();
 
 /// Time since boot, suspension included.
 time now();

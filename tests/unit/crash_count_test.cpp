@@ -59,17 +59,22 @@ TEST(CrashCount, NothingIsNotTooMany) {
 }
 
 TEST(CrashCount, CrashesOfAnotherBootAreForgotten) {
-  EXPECT_EQ(parse("one 1000\ntwo 2000\none 3000\n", "one"), (std::vector<time>{1s, 3s}));
+  EXPECT_EQ(parse("500 1000\n900 2000\n500 3000\n", 500s), (std::vector<time>{1s, 3s}));
+}
+
+TEST(CrashCount, AClockThatIsCorrectedALittleIsTheSameBoot) {
+  EXPECT_EQ(parse("490 1000\n510 2000\n511 3000\n489 4000\n", 500s), (std::vector<time>{1s, 2s}));
 }
 
 TEST(CrashCount, LinesThatMakeNoSenseAreLeftOut) {
-  EXPECT_EQ(parse("\none\none x\none 7y\none -1\n one 1\none 5000", "one"), std::vector<time>{5s});
+  EXPECT_EQ(parse("\n5\n5 x\n5 7y\n5 -1\n 5 1\n-5 1\n5 99999999999999999999\n5 5000", 5s),
+            std::vector<time>{5s});
 }
 
 TEST(CrashCount, AFileRemembersTheNewestTen) {
   std::vector<time> times;
   for (int i = 1; i <= 12; ++i) times.push_back(time(i));
-  const auto kept = parse(format(times, "boot"), "boot");
+  const auto kept = parse(format(times, 7s), 7s);
   EXPECT_EQ(kept, std::vector<time>(times.end() - 10, times.end()));
 }
 

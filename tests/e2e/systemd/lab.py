@@ -59,8 +59,9 @@ class Result:
 
 
 class Lab:
-    def __init__(self, container, packages, traffic, logs):
-        self.container, self.packages, self.traffic, self.logs = container, packages, traffic, logs
+    def __init__(self, container, packages, traffic, unsteady, logs):
+        self.container, self.packages, self.logs = container, packages, logs
+        self.traffic, self.unsteady = traffic, unsteady
 
     def load(self, answers=0):
         return Load(self.container, self.traffic, answers)

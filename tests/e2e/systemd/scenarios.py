@@ -174,6 +174,40 @@ def no_program(lab, result):
         lab.finish(result, load)
 
 
+def expect_previous(lab, result, limit):
+    """A version that gets ready and ends is replaced by the one before it, which serves at once."""
+    with lab.load() as load:
+        lab.settle(load)
+        lab.container.path(BINARY + ".new").write_bytes(lab.unsteady.read_bytes())
+        lab.container.run("chmod", "755", BINARY + ".new")
+        lab.container.run("mv", BINARY + ".new", BINARY)
+        began = time.monotonic()
+        lab.container.signal_main("KILL")
+        wait_until(lambda: lab.main_binary() == PREVIOUS, "the previous binary", limit)
+        result.note = f"after {time.monotonic() - began:.1f} s"
+        time.sleep(2)
+        result.events.append(load.mark("previous"))
+        time.sleep(1)
+        after = load.mark("end")
+        result.expect(after["fresh"] and not after["refused"] and not after["waiting"], "not served afterwards")
+        lab.finish(result, load)
+
+
+@scenario
+def crashing_version(lab, result):
+    """A version that crashes again and again is replaced by the previous one."""
+    lab.install(1)
+    expect_previous(lab, result, 10)
+
+
+@scenario
+def exiting_version(lab, result):
+    """A version that exits again and again is replaced by the previous one."""
+    lab.install(1)
+    lab.container.path("/var/lib/kubelane/exits").touch()
+    expect_previous(lab, result, 10)
+
+
 @scenario
 def broken_config(lab, result):
     """A restart and a start with a broken configuration run on the last good one."""

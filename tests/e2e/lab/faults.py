@@ -112,13 +112,14 @@ def port_closed(server):
 def lossy(host, percent):
     """Loses packets at random on the host's wire, both ways."""
     loss = f"numgen random mod 100 < {percent} drop"
-    with _rules(host.switch.namespace, "bridge", "forward", f"iifname {host.name} {loss}", f"oifname {host.name} {loss}"):
+    with _rules(host.switch.namespace, "bridge", "forward",
+                f"iifname {host.name} {loss}", f"oifname {host.name} {loss}"):
         yield
 
 
 @contextmanager
 def delayed(host, seconds):
-    """Every packet on the host's wire comes that much later, each way. A program does it: not all kernels have netem."""
+    """Every packet on the host's wire comes that much later, each way, by a program: not all kernels have netem."""
     ip = ["ip", "-n", host.switch.namespace, "link"]
     near, far = host.name + "-n", host.name + "-f"
     sh(*ip, "add", near, "type", "veth", "peer", "name", far)

@@ -89,7 +89,8 @@ class TunedHAProxy(HAProxy):
         default = ("inter 1s fastinter 250ms fall 2 rise 2 on-marked-down shutdown-sessions "
                    "observe layer4 error-limit 1 on-error mark-down maxconn 1000")
         lines = super().configuration().splitlines()
-        changed = {"  default-server": f"  default-server {default}", "  option httpchk": "  option httpchk GET /readyz",
+        changed = {"  default-server": f"  default-server {default}",
+                   "  option httpchk": "  option httpchk GET /readyz",
                    "  timeout connect": "  timeout connect 1s", "  timeout check": "  timeout check 1s"}
         for start, line in changed.items():
             lines = [line if old.startswith(start) else old for old in lines]

@@ -1,4 +1,4 @@
-"""What happens to a worker's clients, fault by fault, on real kube-apiservers. Each scenario runs a kubelane of its own.
+"""What happens to a worker's clients on real kube-apiservers. Each scenario runs a kubelane of its own.
 
     scenario      what scenarios have in common: traffic through a fault, and the verdict
     lost          a server is lost

@@ -30,8 +30,8 @@ def dark_4s(lab):
 
 @scenario
 def loss(lab):
-    """false alarm: 1 % of the worker's packets lost for a minute"""
-    return strike(lab, "loss", None, faults.lossy(lab.cluster.worker, 1), 60)
+    """false alarm: 1 % of the worker's packets lost for 30 s"""
+    return strike(lab, "loss", None, faults.lossy(lab.cluster.worker, 1), 30)
 
 
 @scenario

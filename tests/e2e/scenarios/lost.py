@@ -1,13 +1,10 @@
 """A server is lost. What has begun since must not fail, what was there must come back in time."""
 
-import time
-from contextlib import nullcontext
-
 from lab import faults
 from lab.certificates import Authority
 from lab.process import wait_until
 
-from .scenario import recover, scenario, strike
+from .scenario import scenario, strike
 
 FLEET = ["cluster: {nodes: 1500}"]
 
@@ -46,18 +43,6 @@ def etcd_killed(lab):
     target = lab.cluster.etcd_follower(1)
     # It takes two seconds for each red answer: its own time-out towards etcd.
     return strike(lab, "etcd-killed", target, faults.etcd_killed(target), 20, silence=1.5, watch_lag=12)
-
-
-@scenario
-def rolling(lab):
-    """the kube-apiservers restarted one after the other, each down for 8 s"""
-    def restart_each(kubelane):
-        for server in lab.cluster.servers:
-            with faults.terminated(server):
-                time.sleep(8)
-            recover(lab, kubelane)
-
-    return strike(lab, "rolling", None, nullcontext(), 0, silence=1.5, watch_lag=4, meanwhile=restart_each)
 
 
 @scenario

@@ -137,22 +137,18 @@ def delayed(host, seconds):
         sh(*ip, "set", host.name, "master", "bridge")
 
 
-@contextmanager
 def impostor(server, authority):
     """It comes back with a certificate of another authority."""
-    with _certified(server, authority, {}):
-        yield
+    return _certified(server, authority)
 
 
-@contextmanager
 def expired(server):
     """It comes back with a certificate that expired yesterday."""
-    with _certified(server, server.authority, {"valid": -DAY}):
-        yield
+    return _certified(server, server.authority, valid=-DAY)
 
 
 @contextmanager
-def _certified(server, authority, options):
+def _certified(server, authority, **options):
     certificate, key = server.serving_certificate(authority, **options)
     server.api.stop()
     server.start_api(certificate=certificate, key=key)

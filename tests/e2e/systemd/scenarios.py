@@ -3,6 +3,7 @@
 import random
 import time
 
+import kubelets
 import life
 from container import wait_until
 from lab import BINARY, CONFIG, GOOD, PREVIOUS
@@ -312,5 +313,6 @@ def watchdog(lab, result):
         result.expect(not result.total(key), f"{key}: {result.total(key)}")
 
 
+scenario(kubelets.kubelets)
 scenario(life.package)
 scenario(life.boot)

@@ -1,9 +1,11 @@
 #include "net/reactor.hpp"
 
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cerrno>
@@ -21,6 +23,12 @@ constexpr milliseconds tick_period{50};
 constexpr milliseconds deferred_share{1};
 
 void ignore(void*, std::uint32_t) {}
+
+// Not the library's epoll_wait(2): in a process with threads, that is a point of cancellation.
+int wait_for_events(int epoll, std::array<epoll_event, events_a_wait>& events, int limit) {
+  return static_cast<int>(syscall(SYS_epoll_pwait, epoll, events.data(), events_a_wait, limit,
+                                  nullptr, std::size_t{0}));
+}
 
 int checked(int descriptor, const char* what) {
   if (descriptor < 0) throw std::system_error(errno, std::system_category(), what);
@@ -151,7 +159,7 @@ void reactor::set_alarm() {
 bool reactor::handle_events(int limit) {
   std::array<epoll_event, events_a_wait> events;
   for (int wait = 0; wait < waits_a_turn; ++wait) {
-    const int count = epoll_wait(epoll_, events.data(), events_a_wait, wait == 0 ? limit : 0);
+    const int count = wait_for_events(epoll_, events, wait == 0 ? limit : 0);
     now_ = clock::now();
     for (int i = 0; i < count; ++i) {
       const auto& seen = events[static_cast<std::size_t>(i)];
@@ -227,10 +235,17 @@ milliseconds reactor::worst_lag_since(time_point since) const {
       lag_.worst_since(since, tick_.due(), clock::now()));
 }
 
+time_point reactor::next_after(time_point due, milliseconds period) const {
+  const auto next = due + period;
+  const auto soonest = now_ + period / 2;
+  return next >= soonest ? next : next + ((soonest - next) / period + 1) * period;
+}
+
 void reactor::tick(void* self) {
   auto& loop = *static_cast<reactor*>(self);
   loop.lag_.note(loop.tick_.due(), loop.now_);
-  loop.tick_.arm(loop.now_ + tick_period);
+  // On a grid, so that other regular work, begun in the same turn, stays in one turn with it.
+  loop.tick_.arm(loop.next_after(loop.tick_.due(), tick_period));
   loop.asio_ready_ = true;
 }
 

@@ -142,6 +142,10 @@ class reactor {
   /// Called once a turn, after everything else. One at a time.
   void on_turn(std::function<void()> hook) { hook_ = std::move(hook); }
 
+  /// When regular work that was due then is due next: whole periods later, half a period from now
+  /// at the soonest. So work of several kinds shares turns, which cost more than most of it.
+  time_point next_after(time_point due, milliseconds period) const;
+
   /// The worst lateness of this loop since then: of a tick every 50 ms, so a stall shorter than
   /// that may not show. Reaches back a minute.
   milliseconds worst_lag_since(time_point since) const;

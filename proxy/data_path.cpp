@@ -233,7 +233,7 @@ void data_path::impl::close_all(milliseconds spread) {
 }
 
 void data_path::impl::check_some() {
-  checking.arm(loop.now() + check_period);
+  checking.arm(loop.next_after(checking.due(), check_period));
   give_memory_back();
   for (auto left = relay_count / checks_a_round + 1; left > 0 && !relays.empty(); --left) {
     relay& next = relays.front();

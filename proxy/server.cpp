@@ -8,6 +8,7 @@
 #include "net/host_addresses.hpp"
 #include "proxy/server_impl.hpp"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -168,6 +169,7 @@ void server::impl::start() {
                        {"upstreams", std::to_string(settings.upstreams.size())},
                        {"pid", std::to_string(::getpid())}});
   notifier.ready("serving");
+  malloc_trim(0);  // what reading the configuration has needed
 }
 
 void server::impl::on_signal() {
@@ -228,6 +230,7 @@ void server::impl::reload(const char* reason) {
     metrics.config_loaded(static_cast<double>(std::time(nullptr)));
   }
   notifier.ready("serving");
+  malloc_trim(0);  // what reading the configuration has needed
 }
 
 void server::impl::take(config::config next) {

@@ -131,9 +131,15 @@ std::string format_json(std::string_view level, std::string_view event,
   return boost::json::serialize(line);
 }
 
+// While two threads share a table of descriptors, each system call counts its user up and down; the
+// data path would pay for that. The thread that writes lines needs standard error alone.
+void own_descriptors() {
+  static_cast<void>(close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_UNSHARE));
+}
+
 struct log::writer {
   std::shared_ptr<spdlog::details::thread_pool> pool =
-      std::make_shared<spdlog::details::thread_pool>(queue_lines, 1);
+      std::make_shared<spdlog::details::thread_pool>(queue_lines, 1, own_descriptors);
   std::shared_ptr<spdlog::async_logger> logger = std::make_shared<spdlog::async_logger>(
       "kubelane", std::make_shared<spdlog::sinks::stderr_sink_mt>(), pool,
       spdlog::async_overflow_policy::overrun_oldest);

@@ -407,5 +407,13 @@ TEST_F(Reactor, AStallShowsAsLag) {
   EXPECT_LT(it.worst_lag_since(after), 20ms);
 }
 
+TEST_F(Reactor, RegularWorkStaysOnItsGridAlsoWhenTheLoopWasLate) {
+  const auto now = it.now();
+  EXPECT_EQ(it.next_after(now, 50ms), now + 50ms);
+  EXPECT_EQ(it.next_after(now - 20ms, 50ms), now + 30ms);
+  EXPECT_EQ(it.next_after(now - 40ms, 50ms), now + 60ms) << "not before half a period from now";
+  EXPECT_EQ(it.next_after(now - 100ms, 50ms), now + 50ms);
+}
+
 }  // namespace
 }  // namespace kubelane::net

@@ -32,8 +32,9 @@ class Container:
     def boot(self, wait=True):
         with open(self.log, "ab") as out:
             self.nspawn = subprocess.Popen(
-                ["systemd-nspawn", "-q", "--register=no", "--keep-unit", "--private-network", "--console=pipe",
-                 f"--machine=kubelane-{os.getpid()}", "-b", "-D", self.root],
+                # First in line for the CPU: what else the machine does is not what is measured.
+                ["nice", "-n", "-10", "systemd-nspawn", "-q", "--register=no", "--keep-unit", "--private-network",
+                 "--console=pipe", f"--machine=kubelane-{os.getpid()}", "-b", "-D", self.root],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
         wait_until(self._find_leader, "the container's first process", 20)
         wait_until(lambda: self.try_run("systemctl", "show-environment").returncode == 0, "its manager", 20)

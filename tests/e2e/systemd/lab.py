@@ -51,8 +51,9 @@ class Result:
 
     def expect_stalls(self, median, longest):
         """Judged on a machine that has the time: where even an empty service starts slowly, others work there too."""
+        self.note += f"; an empty service: {self.empty_service_ms:.0f} ms"
         if self.empty_service_ms > QUIET:
-            self.note += f"; stalls not judged, an empty service takes {self.empty_service_ms:.0f} ms to start"
+            self.note += ", so stalls are not judged"
             return
         self.expect(self.median_stall() <= median, f"median stall {self.median_stall():.0f} ms, not {median}")
         self.expect(max(self.stalls()) <= longest, f"longest stall {max(self.stalls()):.0f} ms, not {longest}")

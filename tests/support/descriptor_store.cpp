@@ -78,6 +78,7 @@ void descriptor_store::run() {
 }
 
 void descriptor_store::take(const std::string& text, const std::vector<int>& descriptors) {
+  ++datagrams_;
   std::string name = "stored";
   bool stores = false;
   bool removes = false;
@@ -127,6 +128,11 @@ std::vector<std::string> descriptor_store::said() const {
 bool descriptor_store::heard(const std::string& assignment) const {
   const auto all = said();
   return std::find(all.begin(), all.end(), assignment) != all.end();
+}
+
+std::size_t descriptor_store::datagrams() const {
+  const std::lock_guard lock(mutex_);
+  return datagrams_;
 }
 
 void descriptor_store::listen_anew() {

@@ -31,6 +31,8 @@ class descriptor_store {
   /// All assignments but those about descriptors: "READY=1", "STATUS=serving", ...
   std::vector<std::string> said() const;
   bool heard(const std::string& assignment) const;
+  /// How many datagrams came.
+  std::size_t datagrams() const;
   /// Forgets what was said.
   void listen_anew();
 
@@ -53,6 +55,7 @@ class descriptor_store {
   std::multimap<std::string, int> held_;
   std::vector<std::string> said_;
   bool asleep_ = false;
+  std::size_t datagrams_ = 0;
   std::thread thread_;
 };
 

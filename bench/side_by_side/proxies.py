@@ -81,8 +81,11 @@ class Stage:
         self.running = {}
         self.notes = []  # printed below the table
         make_certificate(directory)
+        self.start_server()
+
+    def start_server(self):
         self.server = Process("server", [str(self.build / "bench/bench_server"), str(SERVER_PORT),
-                                         f"{directory}/server.crt", f"{directory}/server.key"], self.log)
+                                         f"{self.directory}/server.crt", f"{self.directory}/server.key"], self.log)
         self.server.wait_for_port(SERVER_PORT)
 
     def command(self, name):

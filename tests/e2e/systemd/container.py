@@ -23,7 +23,11 @@ class Container:
         self.leader = 0
 
     def __enter__(self):
-        self.boot()
+        try:
+            self.boot()
+        except BaseException:
+            self.power_off()
+            raise
         return self
 
     def __exit__(self, *_):
@@ -46,8 +50,11 @@ class Container:
             raise RuntimeError(f"systemd-nspawn has ended; see {self.log}")
         children = pathlib.Path(f"/proc/{self.nspawn.pid}/task/{self.nspawn.pid}/children").read_text().split()
         self.leader = int(children[0]) if children else 0
-        # It is a part of nspawn until it has become the init of its own name spaces.
-        return self.leader and pathlib.Path(f"/proc/{self.leader}/comm").read_text().strip() == "systemd"
+        # It is a part of nspawn until it has become the init of its own name spaces, and not the first such part.
+        try:
+            return self.leader and pathlib.Path(f"/proc/{self.leader}/comm").read_text().strip() == "systemd"
+        except (FileNotFoundError, ProcessLookupError):
+            return False
 
     def power_off(self):
         """Pulls the plug."""

@@ -106,6 +106,32 @@ def broken_binary(lab, result):
     result.expect(max(result.stalls()) < 3000, "silent for 3 s")
 
 
+@scenario
+def repaired_binary(lab, result):
+    """A binary that somebody has repaired is taken by itself, and no connection notices."""
+    lab.install(1)
+    drop_in = "/run/systemd/system/kubelane-fallback.service.d"
+    lab.container.run("mkdir", "-p", drop_in)
+    lab.container.write(f"{drop_in}/test.conf", "[Service]\nEnvironment=RETRY_AFTER=5\n")
+    lab.container.systemctl("daemon-reload")
+    with lab.load() as load:
+        lab.settle(load)
+        lab.container.run("mv", BINARY, "/root/kept")
+        lab.container.run("cp", "/bin/false", BINARY)
+        lab.container.signal_main("KILL")
+        wait_until(lambda: lab.main_binary() == PREVIOUS, "the previous binary", 10)
+        time.sleep(7)  # it is tried meanwhile, and stays away
+        result.expect(lab.main_binary() == PREVIOUS, f"{lab.main_binary()} serves")
+        lab.container.run("mv", "/root/kept", BINARY)
+        wait_until(lambda: lab.main_binary() == BINARY, "the repaired binary", 20)
+        time.sleep(2)
+        result.events.append(load.mark("end"))
+        lab.finish(result, load)
+    result.expect_kept(young_may_end=True)
+    wait_until(lambda: lab.container.property("ActiveState", "kubelane-fallback.service") == "inactive",
+               "kubelane-fallback.service: inactive", 10)
+
+
 def expect_released(lab, result, breaking, repair):
     """Nothing can serve: within three seconds every client is ended and new ones are refused. Then it comes back."""
     with lab.load() as load:

@@ -5,6 +5,8 @@ import re
 import subprocess
 from dataclasses import dataclass
 
+from .process import set_niceness
+
 UNITS = {"us": 1, "ms": 1e3, "s": 1e6, "m": 6e7}
 SIZES = {"B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30}
 
@@ -45,10 +47,13 @@ def started_wrk(command, cores):
     return finish
 
 
-def paced(build, port, rate, connections, seconds, cores):
+def paced(build, port, rate, connections, seconds, cores, niceness):
     """Requests by schedule, each timed from when it was due. p50 and p99 in microseconds."""
+    def prepare():
+        os.sched_setaffinity(0, cores)
+        set_niceness(0, niceness)
+
     done = subprocess.run([f"{build}/bench/paced", str(port), str(rate), str(connections), str(seconds)],
-                          capture_output=True, text=True, check=True,
-                          preexec_fn=lambda: os.sched_setaffinity(0, cores))
+                          capture_output=True, text=True, check=True, preexec_fn=prepare)
     requests, p50, p99, worst = (float(word) for word in done.stdout.split())
     return {"requests": requests, "p50": p50, "p99": p99, "worst": worst}

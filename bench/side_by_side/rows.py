@@ -79,28 +79,36 @@ def throughput(stage, work, cores, options, tell):
     return list(figures.values())
 
 
+def traced_calls(stage, name, meanwhile):
+    """System calls of all of a proxy's threads, and what `meanwhile` returned."""
+    path = f"{stage.directory}/strace"
+    pids = [word for pid in stage.running[name].processes() for word in ("-p", str(pid))]
+    tracer = subprocess.Popen(["strace", "-f", "-c", "-o", path, *pids], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
+    time.sleep(0.3)
+    result = meanwhile()
+    tracer.send_signal(signal.SIGINT)
+    tracer.wait(10)
+    total = re.search(r"^100\.00\s+[\d.]+\s+\d+\s+(\d+).*total$", open(path).read(), re.M)
+    return int(total[1]) if total else 0, result
+
+
 def system_calls(stage, work, cores, tell):
-    """Counted by strace, which slows the proxies down alike."""
+    """By strace, which slows the proxies down alike; without what they do when nobody asks."""
     kind = WORKS[work]
     figure = Figure(work, f"system calls per {'connection' if kind.close else 'request'}", digits=2,
                     ratio=1.0 if work == "rr" else None)
     for name in ORDER:
         tell(f"{work}: system calls of {name}")
-        path = f"{stage.directory}/strace"
-        pids = [word for pid in stage.running[name].processes() for word in ("-p", str(pid))]
-        tracer = subprocess.Popen(["strace", "-f", "-c", "-o", path, *pids], stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL)
-        time.sleep(0.3)
-        _, seen = kind.run(stage, name, cores, 1)
-        tracer.send_signal(signal.SIGINT)
-        tracer.wait(10)
-        total = re.search(r"^100\.00\s+[\d.]+\s+\d+\s+(\d+).*total$", open(path).read(), re.M)
-        figure.add(name, int(total[1]) / seen.requests)
+        idle, _ = traced_calls(stage, name, lambda: time.sleep(1))
+        calls, (_, seen) = traced_calls(stage, name, lambda: kind.run(stage, name, cores, 1))
+        figure.add(name, (calls - idle) / seen.requests)
     return [figure]
 
 
-PACED_RATE = 2000
+PACED_RATE = 1000
 PACED_CONNECTIONS = 16
+AHEAD_OF_BULK = -10  # niceness of who serves and who times the requests: the proxies are measured, not they
 
 
 def mixed(stage, cores, options, tell):
@@ -111,6 +119,7 @@ def mixed(stage, cores, options, tell):
     bulk = Figure("mixed", "bulk GiB/s meanwhile", digits=2, better="higher")
     late = Figure("mixed", "kubelane's loop, and so a probe, late by ms", digits=0, absolute=20)
     stage.server.pin(other)
+    stage.server.hurry(AHEAD_OF_BULK)
     stage.stop("kubelane")
     stage.start("kubelane")  # its worst lateness reaches back a minute
     time.sleep(1)
@@ -122,13 +131,15 @@ def mixed(stage, cores, options, tell):
             command = ["wrk", "-t1", "-c2", f"-d{options.seconds}s", "--latency", "--timeout", "30s",
                        f"http://127.0.0.1:{PORTS[name]}/large"]
             finish = load.started_wrk(command, other)
-            seen = load.paced(stage.build, PORTS[name], PACED_RATE, PACED_CONNECTIONS, options.seconds, other)
+            seen = load.paced(stage.build, PORTS[name], PACED_RATE, PACED_CONNECTIONS, options.seconds, other,
+                              AHEAD_OF_BULK)
             carried = finish()
             p99.add(name, seen["p99"])
             p50.add(name, seen["p50"])
             bulk.add(name, carried.gib / carried.seconds)
             if name == "kubelane":
                 late.add(name, metric("kubelane_loop_lag_seconds") * 1000)
+    stage.server.hurry(0)
     return [p99, p50, bulk, late]
 
 

@@ -3,8 +3,8 @@
 
     store.py SOCKET
 
-Answers each line on standard input with `MESSAGES STORED DESCRIPTORS`: datagrams that came, those
-of them that stored something, descriptors held now.
+Answers each line on standard input with `MESSAGES DESCRIPTORS`: datagrams that were about
+descriptors, and how many are held now.
 """
 
 import array
@@ -17,24 +17,23 @@ import sys
 def main():
     service = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     service.bind(sys.argv[1])
-    held, messages, stored = {}, 0, 0
+    held, messages = {}, 0
     while True:
         ready, _, _ = select.select([service, sys.stdin], [], [])
         if service in ready:
             text, descriptors, _, _ = socket.recv_fds(service, 8192, 64)
             words = text.decode().split("\n")
             names = [word[7:] for word in words if word.startswith("FDNAME=")]
-            messages += 1
+            messages += 1 if "FDSTORE=1" in words or "FDSTOREREMOVE=1" in words else 0
             if "FDSTORE=1" in words and names:
                 held.setdefault(names[0], array.array("i")).extend(descriptors)
-                stored += 1
             else:
                 for one in (*descriptors, *(held.pop(names[0], ()) if names else ())):
                     os.close(one)
         elif not sys.stdin.readline():
             return
         else:
-            print(messages, stored, sum(len(each) for each in held.values()), flush=True)
+            print(messages, sum(len(each) for each in held.values()), flush=True)
 
 
 if __name__ == "__main__":

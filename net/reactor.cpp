@@ -1,6 +1,7 @@
 #include "net/reactor.hpp"
 
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -59,19 +60,29 @@ void watched_fd::change(std::uint32_t events) {
 
 void watched_fd::close() noexcept {
   if (entry_ == nullptr) return;
-  ::close(entry_->fd);  // which ends the registration: nobody else holds it
-  auto* const gone = std::exchange(entry_, nullptr);
-  gone->on_event = ignore;
-  gone->loop->destroy_later(gone, [](void* object) { delete static_cast<entry*>(object); });
+  if (entry_->elsewhere == copies::end_with_it) ::shutdown(entry_->fd, SHUT_RDWR);
+  // The last descriptor's end is that of the registration; this is the last if there are no copies.
+  if (entry_->elsewhere != copies::none) unregister();
+  ::close(entry_->fd);
+  forget();
 }
 
 int watched_fd::release() noexcept {
   const int fd = entry_->fd;
-  epoll_ctl(entry_->loop->epoll_, EPOLL_CTL_DEL, fd, nullptr);
+  unregister();
+  forget();
+  return fd;
+}
+
+void watched_fd::unregister() noexcept {
+  epoll_ctl(entry_->loop->epoll_, EPOLL_CTL_DEL, entry_->fd, nullptr);
+}
+
+// Events of this turn may still be on their way to it.
+void watched_fd::forget() noexcept {
   auto* const gone = std::exchange(entry_, nullptr);
   gone->on_event = ignore;
   gone->loop->destroy_later(gone, [](void* object) { delete static_cast<entry*>(object); });
-  return fd;
 }
 
 void timer::arm(time_point due) {
@@ -115,7 +126,7 @@ reactor::~reactor() {
   ::close(epoll_);
 }
 
-void reactor::run() {
+[[gnu::hot]] void reactor::run() {
   stopped_ = false;
   while (!stopped_) turn_within(-1);
 }
@@ -124,7 +135,7 @@ void reactor::turn(milliseconds limit) {
   turn_within(static_cast<int>(limit.count()));
 }
 
-void reactor::turn_within(int limit) {
+[[gnu::hot]] void reactor::turn_within(int limit) {
   ++turns_;
   const bool drained = handle_events(has_more() ? 0 : limit);
   if (drained) run_due_timers();
@@ -135,7 +146,7 @@ void reactor::turn_within(int limit) {
 }
 
 // There is something to do that no event will tell; otherwise the alarm is set.
-bool reactor::has_more() {
+[[gnu::hot]] bool reactor::has_more() {
   asio_ready_ = asio_ready_ || asio_.has_posted();
   set_alarm();
   return asio_ready_ || !deferred_.empty();
@@ -143,7 +154,7 @@ bool reactor::has_more() {
 
 // A time-out of epoll_wait would start and cancel a timer of the kernel's each turn, which costs
 // more than handling a small message. This one is set when the first time changes.
-void reactor::set_alarm() {
+[[gnu::hot]] void reactor::set_alarm() {
   const auto first = heap_.front()->due_;  // there is always the tick
   if (first == alarm_due_) return;
   alarm_due_ = first;
@@ -156,7 +167,7 @@ void reactor::set_alarm() {
 }
 
 // False if there may be more events, so that time-outs have to wait.
-bool reactor::handle_events(int limit) {
+[[gnu::hot]] bool reactor::handle_events(int limit) {
   std::array<epoll_event, events_a_wait> events;
   for (int wait = 0; wait < waits_a_turn; ++wait) {
     const int count = wait_for_events(epoll_, events, wait == 0 ? limit : 0);
@@ -177,7 +188,7 @@ bool reactor::handle_events(int limit) {
   return false;
 }
 
-void reactor::run_due_timers() {
+[[gnu::hot]] void reactor::run_due_timers() {
   // Bounded, so that a timer that is armed for now again cannot hold up the turn.
   for (auto left = heap_.size(); left > 0 && !heap_.empty(); --left) {
     timer& first = *heap_.front();
@@ -187,7 +198,7 @@ void reactor::run_due_timers() {
   }
 }
 
-void reactor::run_deferred() {
+[[gnu::hot]] void reactor::run_deferred() {
   if (deferred_.empty()) return;
   deferred_list due;
   due.swap(deferred_);
@@ -201,7 +212,7 @@ void reactor::run_deferred() {
   deferred_.splice(deferred_.begin(), due);  // those go first next time
 }
 
-void reactor::bury() {
+[[gnu::hot]] void reactor::bury() {
   for (std::size_t i = 0; i < doomed_.size(); ++i) {  // destroying may doom more
     const auto next = doomed_[i];
     next.destroy(next.object);
@@ -210,7 +221,7 @@ void reactor::bury() {
 }
 
 watched_fd reactor::watch(int fd, std::uint32_t events, watched_fd::handler on_event, void* owner) {
-  auto* const added = new watched_fd::entry{on_event, owner, this, fd};
+  auto* const added = new watched_fd::entry{on_event, owner, this, fd, watched_fd::copies::none};
   epoll_event wanted{};
   wanted.events = events;
   wanted.data.ptr = added;

@@ -33,6 +33,15 @@ class watched_fd {
   watched_fd& operator=(watched_fd&& other) noexcept;
   ~watched_fd() { close(); }
 
+  /// Whether another process holds the descriptor too. Closing ours alone would then tell the peer
+  /// nothing, and leave a registration for an owner that is gone.
+  enum class copies : std::uint8_t {
+    none,
+    end_with_it,  ///< `close` shuts the socket down for all
+    left_alone,   ///< `close` is ours alone
+  };
+  void has(copies elsewhere) noexcept { entry_->elsewhere = elsewhere; }
+
   explicit operator bool() const noexcept { return entry_ != nullptr; }
   /// The descriptor; -1 if none.
   int fd() const noexcept { return entry_ == nullptr ? -1 : entry_->fd; }
@@ -50,8 +59,11 @@ class watched_fd {
     void* owner;
     reactor* loop;
     int fd;
+    copies elsewhere = copies::none;
   };
   explicit watched_fd(entry* registered) noexcept : entry_(registered) {}
+  void unregister() noexcept;
+  void forget() noexcept;
 
   entry* entry_ = nullptr;
 };

@@ -80,7 +80,7 @@ data_path::impl::impl(net::reactor& reactor, upstream_pool& upstreams,
 data_path::impl::~impl() {
   observer = complete({});
   while (!sessions.empty()) sessions.front().abort(end_reason::shutdown);
-  relays.clear_and_dispose([](relay* left) { delete left; });
+  while (!relays.empty()) relays.front().abort(end_reason::shutdown);
 }
 
 data_path::data_path(net::reactor& loop, upstream_pool& pool, const config::config& settings,
@@ -95,7 +95,7 @@ void data_path::configure(const config::config& settings) {
   impl_->descriptors.read_limit();
 }
 
-void data_path::listen(int listening_fd) {
+void data_path::listen(int listening_fd, net::watched_fd::copies elsewhere) {
   const listener::seam seam{
       .owner = impl_.get(),
       .may_accept = [](void* self) { return static_cast<impl*>(self)->may_accept(); },
@@ -103,7 +103,8 @@ void data_path::listen(int listening_fd) {
                      const listener& from) { static_cast<impl*>(self)->accepted(client, from); },
       .cannot_accept = [](void* self,
                           int error) { static_cast<impl*>(self)->pause_accepting(error); }};
-  impl_->listeners.push_back(std::make_unique<listener>(impl_->loop, listening_fd, seam));
+  impl_->listeners.push_back(
+      std::make_unique<listener>(impl_->loop, listening_fd, elsewhere, seam));
 }
 
 void data_path::stop_accepting() {

@@ -54,8 +54,8 @@ class data_path {
   /// New settings; those of `dial` and `relay` hold for living connections too.
   void configure(const config::config& settings);
 
-  /// Accepts from a listening socket, which is taken over.
-  void listen(int listening_fd);
+  /// Accepts from a listening socket, which is taken over; another process may hold it too.
+  void listen(int listening_fd, net::watched_fd::copies elsewhere = net::watched_fd::copies::none);
   /// Closes the listeners, after accepting who has connected already; connections stay.
   void stop_accepting();
 
@@ -65,7 +65,7 @@ class data_path {
   /// knows its upstream. Needs a store.
   void adopt(const inherited_connection& connection, std::optional<upstream_id> upstream);
   /// Leaves everything to the next process: what can be kept and is not yet is stored now, whatever
-  /// its age, and the rest is reset. Nothing moves afterwards; the owner ends the process.
+  /// its age, and the rest is reset. The owner ends the process.
   void hand_over();
 
   // What the pool wants. All connections that exist now to that upstream; later ones are not meant.

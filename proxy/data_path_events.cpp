@@ -13,6 +13,10 @@ data_path::impl& self_of(void* owner) {
   return *static_cast<data_path::impl*>(owner);
 }
 
+[[gnu::hot]] void note_unproven(void* owner, relay& reader) {
+  self_of(owner).unproven(reader);
+}
+
 template <typename Object>
 void destroy(void* object) {
   delete static_cast<Object*>(object);
@@ -33,7 +37,7 @@ relay_context data_path::impl::make_relay_seam() {
             if (cause != nullptr) self_of(owner).observer.connection_reset(id, cause);
           },
       .starved = [](void* owner, relay& waiting) { self_of(owner).starved(waiting); },
-      .unproven = [](void* owner, relay& reader) { self_of(owner).unproven(reader); },
+      .unproven = note_unproven,
   };
 }
 
@@ -102,7 +106,7 @@ void data_path::impl::starved(relay& waiting) {
                observer.problem);
 }
 
-void data_path::impl::unproven(relay& reader) {
+[[gnu::hot]] void data_path::impl::unproven(relay& reader) {
   reader.doubtful.unlink();
   doubtful.push_back(reader);
   if (!looking.armed()) looking.arm(loop.now() + look_period);

@@ -38,7 +38,10 @@ struct data_path::impl {
   bool keep(relay& living, keeper::pace how);
   std::optional<net::endpoint> address_of(upstream_id id) const;
   void hand_over();
-  void hand_over_client(session& dialling);
+  void hand_over_client(session& dialling, time_point limit);
+  bool keep_client(int client, bool is_remote);
+  template <typename Attempt>
+  bool until(time_point limit, const Attempt& attempt);
   void adopt(const inherited_connection& connection, std::optional<upstream_id> upstream);
 
   // data_path_events.cpp

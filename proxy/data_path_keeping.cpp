@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto hand_over_limit = 100ms;  // for a manager that does not listen right now
+constexpr auto hand_over_limit = 1s;  // for a manager that does not listen right now: better late
 
 void ignore(void*, std::uint32_t) {}
 
@@ -62,32 +62,39 @@ std::optional<net::endpoint> data_path::impl::address_of(upstream_id id) const {
 
 void data_path::impl::hand_over() {
   const auto limit = net::clock::now() + hand_over_limit;
-  while (!sessions.empty()) hand_over_client(sessions.front());
+  while (!sessions.empty()) hand_over_client(sessions.front(), limit);
   for (auto next = relays.begin(); next != relays.end();) {
     relay& each = *next++;  // what is ended leaves the list
-    bool kept = each.record() != nullptr || keep(each, keeper::pace::urgent);
-    while (!kept && !store->is_full() && net::clock::now() < limit) {
-      std::this_thread::sleep_for(1ms);
-      kept = keep(each, keeper::pace::urgent);
-    }
+    const bool kept =
+        each.record() != nullptr || until(limit, [&] { return keep(each, keeper::pace::urgent); });
     // Without a word the kernel would say that both sides have ended in order.
     if (!kept) each.abort(end_reason::shutdown);
   }
 }
 
-void data_path::impl::hand_over_client(session& dialling) {
+/// Tries again while the manager does not listen, but not for ever.
+template <typename Attempt>
+bool data_path::impl::until(time_point limit, const Attempt& attempt) {
+  while (!attempt()) {
+    if (store->is_full() || net::clock::now() >= limit) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+bool data_path::impl::keep_client(int client, bool is_remote) {
+  auto* const record = store->add(keeper::pace::urgent);
+  if (record == nullptr) return false;
+  record->client = inode_of(client);
+  if (is_remote) record->set(kept_record::remote_client);
+  return store->store(*record, std::span(&client, 1));
+}
+
+void data_path::impl::hand_over_client(session& dialling, time_point limit) {
   const bool is_remote = dialling.client_is_remote();
   const auto client = dialling.hand_over();
   if (!client) return;  // it has a server now
-  if (auto* const record = store->add(keeper::pace::urgent)) {
-    record->client = inode_of(*client);
-    if (is_remote) record->set(kept_record::remote_client);
-    if (store->store(*record, std::span(&*client, 1))) {
-      close(*client);
-      return;
-    }
-  }
-  net::reset(*client);
+  if (!until(limit, [&] { return keep_client(*client, is_remote); })) net::reset(*client);
   close(*client);
 }
 
@@ -95,19 +102,21 @@ void data_path::impl::adopt(const inherited_connection& connection,
                             std::optional<upstream_id> upstream) {
   auto& record = *connection.record;
   const bool is_remote = record.has(kept_record::remote_client);
-  store->adopted(record);
+  store->count_adopted();
   auto client = loop.watch(connection.client, net::edge_events, ignore, nullptr);
+  if (client) client.has(net::watched_fd::copies::end_with_it);
   if (connection.server < 0) {  // one descriptor alone: it is held here now
     store->forget(record);
     if (client) begin_session(std::move(client), is_remote);
     return;
   }
   auto server = loop.watch(connection.server, net::edge_events, ignore, nullptr);
+  if (server) server.has(net::watched_fd::copies::end_with_it);
   if (!client || !server || !upstream) {
     record.set(kept_record::aborted);
     if (client) net::reset(client.fd());
     if (server) net::reset(server.fd());
-    pipe_pool::discard({connection.up, connection.down});
+    for (const int pipe : {connection.up, connection.down}) close(pipe);
     store->forget(record);
     return;
   }

@@ -9,14 +9,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <set>
+#include <thread>
 #include <utility>
 
 namespace kubelane::proxy {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr char table_name[] = "connections";
 constexpr std::uint32_t known_needs = 0;
+constexpr auto forgetting_limit = 100ms;  // for a manager that does not listen
 
 using descriptors = std::vector<int>;
 
@@ -55,20 +61,24 @@ bool received_an_end(int source, int sink, int pipe) {
 
 // The kernel tells an error once. If the process before was killed between hearing of it and
 // writing it down, the socket looks like one that ended in order: closed, nothing more to read.
-bool has_lost_its_error(const kept_record& record, int socket, int other, int pipe, bool was_told) {
+bool has_lost_its_error(const kept_record& record, int socket, int other, int pipe, bool was_told,
+                        bool other_was_told) {
   const auto counts = net::counts_of(socket);
   if (!counts) return true;
   if (!counts->is_closed || has_pending_error(socket)) return false;
   if (!was_told) return true;  // a connection that we have not ended is closed by errors alone
+  if (other_was_told || record.has(kept_record::leaving)) return false;  // its end was seen, or cut
   return record.has(kept_record::busy) && !received_an_end(socket, other, pipe);
 }
 
 void find_lost_errors(const inherited_connection& of) {
   auto& record = *of.record;
+  const bool told_client = record.has(kept_record::told_client);
+  const bool told_server = record.has(kept_record::told_server);
   const bool client =
-      has_lost_its_error(record, of.client, of.server, of.up, record.has(kept_record::told_client));
-  const bool server = has_lost_its_error(record, of.server, of.client, of.down,
-                                         record.has(kept_record::told_server));
+      has_lost_its_error(record, of.client, of.server, of.up, told_client, told_server);
+  const bool server =
+      has_lost_its_error(record, of.server, of.client, of.down, told_server, told_client);
   if (client) record.set(kept_record::client_broken);
   if (server) record.set(kept_record::server_broken);
   record.clear(kept_record::busy);
@@ -105,12 +115,14 @@ void put(inheritance& into, const std::string& name, descriptors given) {
       into.lost += record->has(kept_record::ended) ? 0 : 1;
     }
   }
+  const bool is_over =
+      record != nullptr && record->has(kept_record::ended) && !record->has(kept_record::aborted);
   for (const int fd : given) {
     const auto address = has_option(fd, SO_ACCEPTCONN) ? net::local_of(fd) : std::nullopt;
     if (address)
       into.listeners.push_back({fd, name, *address});
     else
-      into.rest.push_back({fd, name});
+      into.rest.push_back({fd, name, is_over});
   }
 }
 
@@ -147,18 +159,26 @@ void give_up_connections(inheritance& of) {
   if (of.table) of.table->remove_all_but({});
 }
 
-void end(const systemd::passed_descriptor& unwanted, const systemd::notifier& manager) {
+void release(const unwanted_descriptor& unwanted) {
   struct stat about {};
-  if (fstat(unwanted.fd, &about) == 0 && S_ISSOCK(about.st_mode)) net::reset(unwanted.fd);
+  const bool is_socket = fstat(unwanted.fd, &about) == 0 && S_ISSOCK(about.st_mode);
+  if (is_socket && unwanted.is_over) shutdown(unwanted.fd, SHUT_RDWR);
+  if (is_socket && !unwanted.is_over) net::reset(unwanted.fd);
   close(unwanted.fd);
-  manager.forget(unwanted.name);
 }
 
-void end_all(inheritance&& unwanted, const systemd::notifier& manager) {
+void release_all(inheritance&& unwanted, const systemd::notifier& manager) {
+  std::set<std::string> names = {table_name};
   give_up_connections(unwanted);
-  for (const auto& each : unwanted.listeners) end({each.fd, each.name}, manager);
-  for (const auto& each : unwanted.rest) end(each, manager);
-  manager.forget(table_name);
+  for (const auto& each : unwanted.listeners) unwanted.rest.push_back({each.fd, each.name});
+  for (const auto& each : unwanted.rest) {
+    release(each);
+    names.insert(each.name);
+  }
+  const auto end = std::chrono::steady_clock::now() + forgetting_limit;
+  for (const auto& name : names)
+    while (!manager.forget(name) && manager.present() && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(1ms);
 }
 
 }  // namespace kubelane::proxy

@@ -20,6 +20,14 @@ struct inherited_connection {
   int down = -1;
 };
 
+/// A descriptor that nobody carries on.
+struct unwanted_descriptor {
+  int fd;
+  std::string name;
+  bool is_over =
+      false;  ///< of a connection that has ended in order: its last bytes are on their way
+};
+
 struct inherited_listener {
   int fd;
   std::string name;
@@ -34,7 +42,7 @@ struct inheritance {
   std::vector<inherited_connection> connections;
   std::vector<inherited_listener> listeners;
   /// Neither: unknown names (a newer version's), incomplete ones, and those that were over.
-  std::vector<systemd::passed_descriptor> rest;
+  std::vector<unwanted_descriptor> rest;
   std::size_t lost = 0;  ///< connections among the rest that a client may still wait on
 };
 
@@ -45,9 +53,9 @@ inheritance sort_out(std::vector<systemd::passed_descriptor> passed);
 /// Its connections are not to be carried on: they are among the rest, to be ended.
 void give_up_connections(inheritance& of);
 
-/// Ends one: a reset for a connection, and the store lets go of it. Takes the descriptor over.
-void end(const systemd::passed_descriptor& unwanted, const systemd::notifier& manager);
-/// The same for everything: this process will not serve.
-void end_all(inheritance&& unwanted, const systemd::notifier& manager);
+/// Ends one and closes it: a reset for a connection, unless it is over. The store still has it.
+void release(const unwanted_descriptor& unwanted);
+/// Ends everything and empties the store: this process will not serve.
+void release_all(inheritance&& unwanted, const systemd::notifier& manager);
 
 }  // namespace kubelane::proxy

@@ -30,11 +30,16 @@ constexpr auto retry_period = 20ms;
 
 keeper::keeper(net::reactor& loop, const systemd::notifier& manager, std::size_t most)
     : manager_(manager),
-      loop_(loop),
       most_(most),
+      loop_(loop),
       retry_(
-          loop, [](void* self) { static_cast<keeper*>(self)->send_removals(); }, this),
+          loop, [](void* self) { static_cast<keeper*>(self)->say_all(); }, this),
       tokens_(burst) {}
+
+keeper::~keeper() {
+  for (const auto& each : unsaid_)
+    if (each.what == message::kind::store_and_close) ::close(each.descriptor);
+}
 
 std::size_t keeper::limit_from_environment() {
   const char* const text = std::getenv("FDSTORE");
@@ -42,33 +47,26 @@ std::size_t keeper::limit_from_environment() {
   return std::strtoul(text, nullptr, 10);
 }
 
-void keeper::open(std::optional<kept_table> inherited) {
-  if (!manager_.present() || most_ <= headroom) return;
+void keeper::open(std::optional<kept_table>& inherited) {
+  if (!manager_.present() || capacity() == 0) return;
   if (inherited) {
     table_.emplace(std::move(*inherited));
+    inherited.reset();
   } else {
     if (auto created = kept_table::create()) table_.emplace(std::move(*created));
     if (!table_) return;
-    manager_.forget(table_name);  // of a layout that this version does not know
-    const int descriptor = table_->descriptor();
-    if (!manager_.store(table_name, std::span(&descriptor, 1))) return;
+    forget(table_name);  // of a layout that this version does not know
+    say({message::kind::store, table_name, table_->descriptor()});
   }
   active_ = true;
-  look_whether_it_holds();
 }
 
 // A pipe whose writing end is in the store alone: it hangs up when the store drops it, or never
 // took it.
-void keeper::look_whether_it_holds() {
+void keeper::watch_over_it() {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC) != 0) return;
-  manager_.forget(canary_name);  // of the process before
-  const bool sent = manager_.store(canary_name, std::span(&ends[1], 1));
-  ::close(ends[1]);
-  if (!sent) {
-    ::close(ends[0]);
-    return;
-  }
+  if (!active_ || pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC) != 0) return;
+  say({message::kind::store_and_close, canary_name, ends[1]});
   const auto on_event = [](void* self, std::uint32_t events) {
     if ((events & EPOLLHUP) == 0) return;
     auto& it = *static_cast<keeper*>(self);
@@ -78,16 +76,27 @@ void keeper::look_whether_it_holds() {
   canary_ = loop_.watch(ends[0], EPOLLIN | EPOLLET, on_event, this);
 }
 
-void keeper::keep_listener(int fd) {
-  if (!active_) return;
+bool keeper::keep_listener(int fd) {
+  if (!active_) return false;
   std::string name;
-  do name = listener_prefix + std::to_string(listeners_++);
-  while (std::find(listener_names_.begin(), listener_names_.end(), name) != listener_names_.end());
-  if (manager_.store(name, std::span(&fd, 1))) listener_names_.push_back(std::move(name));
+  for (int number = 0; name.empty(); ++number) {
+    auto candidate = listener_prefix + std::to_string(number);
+    const auto& used = names_in_use_;
+    if (std::find(used.begin(), used.end(), candidate) == used.end()) name = std::move(candidate);
+  }
+  names_in_use_.push_back(name);
+  listeners_.push_back(name);
+  say({message::kind::store, std::move(name), fd});
+  return true;
 }
 
-void keeper::adopted_listener(const std::string& name) {
-  listener_names_.push_back(name);
+bool keeper::is_listener_name(const std::string& name) {
+  return name.size() > 1 && name.front() == listener_prefix &&
+         std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+void keeper::forget_listeners() {
+  for (const auto& name : std::exchange(listeners_, {})) forget(name);
 }
 
 std::size_t keeper::capacity() const noexcept {
@@ -107,7 +116,10 @@ kept_record* keeper::add(pace how) {
   return table_->add();
 }
 
+// Never before what is still to be said: the same descriptors may be about to leave the store,
+// which does not take twice what it holds.
 bool keeper::store(kept_record& record, std::span<const int> descriptors) {
+  if (!say_all()) return false;
   table_->publish(record);
   if (!manager_.store(record.name(), descriptors)) {
     table_->remove(record);
@@ -117,35 +129,45 @@ bool keeper::store(kept_record& record, std::span<const int> descriptors) {
   return true;
 }
 
-void keeper::adopted(const kept_record&) {
-  ++connections_;
-}
-
 void keeper::forget(kept_record& record) {
-  const auto name = record.name();
-  table_->remove(record);
   --connections_;
-  forget(name);
+  ++leaving_;
+  say({message::kind::forget, record.name(), -1, &record});
 }
 
 void keeper::forget(const std::string& name) {
-  if (manager_.forget(name)) return;
-  removals_.push_back(name);
-  if (!retry_.armed()) retry_.arm(loop_.now() + retry_period);
+  ++leaving_;
+  say({message::kind::forget, name});
 }
 
-void keeper::send_removals() {
-  while (!removals_.empty() && manager_.forget(removals_.back())) removals_.pop_back();
-  if (!removals_.empty()) retry_.arm(loop_.now() + retry_period);
+void keeper::say(message next) {
+  unsaid_.push_back(std::move(next));
+  say_all();
+}
+
+// True if nothing is left to be said. A record stays until the manager was told: until then the
+// next process finds the descriptors, and has to know that they are over.
+bool keeper::say_all() {
+  while (!unsaid_.empty()) {
+    const auto& next = unsaid_.front();
+    const bool stores = next.what != message::kind::forget;
+    const bool said = stores ? manager_.store(next.name, std::span(&next.descriptor, 1))
+                             : manager_.forget(next.name);
+    if (!said && manager_.present()) {
+      if (!retry_.armed()) retry_.arm(loop_.now() + retry_period);
+      return false;
+    }
+    if (next.what == message::kind::store_and_close) ::close(next.descriptor);
+    if (next.record != nullptr) table_->remove(*next.record);
+    if (!stores) --leaving_;
+    unsaid_.pop_front();
+  }
+  return true;
 }
 
 void keeper::settle(milliseconds limit) {
   const auto end = net::clock::now() + limit;
-  send_removals();
-  while (!removals_.empty() && net::clock::now() < end) {
-    std::this_thread::sleep_for(1ms);
-    send_removals();
-  }
+  while (!say_all() && net::clock::now() < end) std::this_thread::sleep_for(1ms);
   const auto left = std::chrono::duration_cast<milliseconds>(end - net::clock::now());
   if (left > 0ms) manager_.barrier(left);
 }

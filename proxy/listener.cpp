@@ -79,7 +79,8 @@ boost::system::result<int> open_listener(const net::endpoint& where) {
   return boost::system::error_code(error, boost::system::system_category());
 }
 
-listener::listener(net::reactor& loop, int listening, const seam& to)
+listener::listener(net::reactor& loop, int listening, net::watched_fd::copies elsewhere,
+                   const seam& to)
     : loop_(loop),
       to_(to),
       address_(net::local_of(listening).value_or(net::endpoint{})),
@@ -90,6 +91,7 @@ listener::listener(net::reactor& loop, int listening, const seam& to)
   if (!is_loopback_) net::keep_alive_on(listening, remote_client_keep_alive);
   // Level-triggered: then one accept a client is enough, with none in vain to find the end.
   socket_ = loop_.watch(listening, EPOLLIN, on_event, this);
+  if (socket_) socket_.has(elsewhere);
 }
 
 void listener::pause() {

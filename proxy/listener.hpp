@@ -29,7 +29,7 @@ class listener {
 
   /// Takes the descriptor over, which may come from another process. Options that its clients
   /// inherit are set here.
-  listener(net::reactor& loop, int listening, const seam& to);
+  listener(net::reactor& loop, int listening, net::watched_fd::copies elsewhere, const seam& to);
 
   void pause();
   void resume();

@@ -14,6 +14,8 @@
 namespace kubelane::proxy {
 namespace {
 
+constexpr std::uint32_t usual_capacity = 64 * 1024;
+
 // Not the library's splice(2): in a process with threads, that is a point of cancellation, which
 // costs more than all else here.
 ssize_t splice_now(int from, int to, std::size_t size) {
@@ -22,7 +24,7 @@ ssize_t splice_now(int from, int to, std::size_t size) {
 
 }  // namespace
 
-void note_events(pump_end& at, std::uint32_t events) {
+[[gnu::hot]] void note_events(pump_end& at, std::uint32_t events) {
   if ((events & EPOLLERR) != 0 && at.error == 0) at.error = net::take_error(at.fd);
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) at.hung_up = true;
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
@@ -32,8 +34,8 @@ void note_events(pump_end& at, std::uint32_t events) {
   if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) at.writable = true;
 }
 
-pump_status pump::run(pump_end& source, pump_end& sink, std::size_t budget, std::uint32_t turn,
-                      moved& sum) {
+[[gnu::hot]] pump_status pump::run(pump_end& source, pump_end& sink, std::size_t budget,
+                                   std::uint32_t turn, moved& sum) {
   for (;;) {
     if (holds_ > 0) {
       if (!sink.writable) return pump_status::blocked;
@@ -56,7 +58,7 @@ pump_status pump::run(pump_end& source, pump_end& sink, std::size_t budget, std:
 }
 
 // idle: go on.
-pump_status pump::drain(pump_end& sink, moved& sum) {
+[[gnu::hot]] pump_status pump::drain(pump_end& sink, moved& sum) {
   const auto count = splice_now(pipe_.read_end, sink.fd, holds_);
   if (count > 0) {
     holds_ -= static_cast<std::uint32_t>(count);
@@ -72,7 +74,7 @@ pump_status pump::drain(pump_end& sink, moved& sum) {
   return pump_status::sink_failed;
 }
 
-pump_status pump::fill(pump_end& source, std::uint32_t turn, moved& sum) {
+[[gnu::hot]] pump_status pump::fill(pump_end& source, std::uint32_t turn, moved& sum) {
   if (pipe_.capacity == 0) {
     const auto taken = pipes_->take();
     if (!taken) return pump_status::no_pipe;
@@ -85,7 +87,8 @@ pump_status pump::fill(pump_end& source, std::uint32_t turn, moved& sum) {
     sum.read += static_cast<std::size_t>(count);
     if (left_ != unlimited) limit(left_ - static_cast<std::size_t>(count));
     const bool in_a_row = turn - source.read_turn <= 1;
-    source.readable = source.hung_up || in_a_row || holds_ >= pipe_.capacity / 4;
+    const bool few_places = pipe_.capacity < usual_capacity;  // it is full with few segments
+    source.readable = source.hung_up || in_a_row || few_places || holds_ >= pipe_.capacity / 4;
     source.unproven = !source.readable;
     source.read_turn = turn;
     return pump_status::idle;
@@ -112,7 +115,7 @@ int pump::own_pipe() {
     if (!taken) return -1;
     pipe_ = *taken;
   }
-  if (pipe_pool::join_ends(pipe_)) return pipe_.read_end;
+  if (pipes_->join_ends(pipe_)) return pipe_.read_end;
   if (holds_ == 0) give_pipe_back();
   return -1;
 }
@@ -122,7 +125,7 @@ void pump::adopt(int pipe) {
   holds_ = static_cast<std::uint32_t>(net::unread_bytes(pipe));
 }
 
-void pump::give_pipe_back() noexcept {
+[[gnu::hot]] void pump::give_pipe_back() noexcept {
   if (pipe_.capacity == 0 || owns_pipe()) return;
   pipes_->give(std::exchange(pipe_, {}));
 }

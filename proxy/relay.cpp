@@ -69,7 +69,9 @@ relay::relay(const relay_context& context, beginning from, const remains& kept)
     : relay(context, std::move(from)) {
   up_.adopt(kept.up);
   down_.adopt(kept.down);
-  record_ = kept.record;
+  kept_as(*kept.record);
+  // Bytes that were sent before may still be on their way; the first check finds out.
+  client_.owes_acknowledgement = server_.owes_acknowledgement = true;
   if (record_->has(kept_record::client_broken)) client_.seen.error = ECONNRESET;
   if (record_->has(kept_record::server_broken)) server_.seen.error = ECONNRESET;
   // It was about to say so, or has just said it; twice is once.
@@ -82,12 +84,12 @@ relay::relay(const relay_context& context, beginning from, const remains& kept)
   if (record_->has(kept_record::leaving)) enter_leaving();
 }
 
-void relay::on_client(void* self, std::uint32_t events) {
+[[gnu::hot]] void relay::on_client(void* self, std::uint32_t events) {
   auto& it = *static_cast<relay*>(self);
   it.on_event(it.client_, events);
 }
 
-void relay::on_server(void* self, std::uint32_t events) {
+[[gnu::hot]] void relay::on_server(void* self, std::uint32_t events) {
   auto& it = *static_cast<relay*>(self);
   it.on_event(it.server_, events);
 }
@@ -96,7 +98,7 @@ void relay::on_turn(void* self) {
   static_cast<relay*>(self)->run(turn_budget);
 }
 
-void relay::on_event(side& at, std::uint32_t events) {
+[[gnu::hot]] void relay::on_event(side& at, std::uint32_t events) {
   const step doing(*this);
   note_events(at.seen, events);
   if (!rest_.waiting()) run(event_budget);
@@ -111,7 +113,7 @@ void relay::resume() {
   if (!rest_.waiting()) run(event_budget);
 }
 
-void relay::run(std::size_t budget) {
+[[gnu::hot]] void relay::run(std::size_t budget) {
   const step doing(*this);
   switch (phase_) {
     case phase::flowing:
@@ -125,7 +127,7 @@ void relay::run(std::size_t budget) {
   }
 }
 
-pump_status relay::move(side& from, side& to, std::size_t budget) {
+[[gnu::hot]] pump_status relay::move(side& from, side& to, std::size_t budget) {
   pump::moved sum;
   const auto status = pump_from(from).run(from.seen, to.seen, budget, turn(), sum);
   if (sum.read == 0 && sum.written == 0) return status;
@@ -137,7 +139,7 @@ pump_status relay::move(side& from, side& to, std::size_t budget) {
   return status;
 }
 
-void relay::flow(std::size_t budget) {
+[[gnu::hot]] void relay::flow(std::size_t budget) {
   const auto up = move(client_, server_, budget);
   const auto down = move(server_, client_, budget);
   if (client_.seen.error != 0) return begin_passing_reset(client_);
@@ -148,7 +150,7 @@ void relay::flow(std::size_t budget) {
   wait_for(up, down);
 }
 
-void relay::wait_for(pump_status up, pump_status down) {
+[[gnu::hot]] void relay::wait_for(pump_status up, pump_status down) {
   if (up == pump_status::spent || down == pump_status::spent) context_.loop.again(rest_);
   if (up == pump_status::no_pipe || down == pump_status::no_pipe)
     context_.starved(context_.owner, *this);
@@ -333,21 +335,23 @@ void relay::finish(end_reason why) {
   share_.reset();
 }
 
-// Closing a socket that another process holds too tells its peer nothing.
 void relay::close(side& gone) {
-  if (record_ == nullptr) return gone.socket.close();
-  if (record_->has(kept_record::aborted))
-    net::reset(gone.socket.fd());
-  else
-    shutdown(gone.socket.fd(), SHUT_RDWR);
-  ::close(gone.socket.release());
+  const bool aborted = record_ != nullptr && record_->has(kept_record::aborted);
+  if (aborted) net::reset(gone.socket.fd());
+  gone.socket.close();
+}
+
+void relay::kept_as(kept_record& record) noexcept {
+  record_ = &record;
+  for (auto* const each : {&client_, &server_})
+    each->socket.has(net::watched_fd::copies::end_with_it);
 }
 
 void relay::note(std::uint32_t flag) noexcept {
   if (record_ != nullptr) record_->set(flag);
 }
 
-void relay::note_errors() noexcept {
+[[gnu::hot]] void relay::note_errors() noexcept {
   if (client_.seen.error != 0) note(kept_record::client_broken);
   if (server_.seen.error != 0) note(kept_record::server_broken);
 }

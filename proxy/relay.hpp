@@ -98,7 +98,7 @@ class relay {
   /// Writes down what they do not show.
   void describe(kept_record& to) const;
   /// Another process holds the descriptors too, and `record` has to be true at any moment.
-  void kept_as(kept_record& record) noexcept { record_ = &record; }
+  void kept_as(kept_record& record) noexcept;
   kept_record* record() const noexcept { return record_; }
 
   upstream_id upstream() const noexcept { return share_->id(); }

@@ -87,7 +87,7 @@ std::optional<std::string> server::open(inheritance from_before) {
   return impl_->open(std::move(from_before));
 }
 
-server::end server::run() {
+server::outcome server::run() {
   return impl_->run();
 }
 
@@ -95,8 +95,9 @@ server::end server::run() {
 bool server::impl::listen_on(const net::endpoint& address, std::string& failure) {
   const auto opened = open_listener(address);
   if (opened) {
-    store.keep_listener(*opened);
-    relays.listen(*opened);
+    using copies = net::watched_fd::copies;
+    const bool stored = store.keep_listener(*opened);
+    relays.listen(*opened, stored ? copies::end_with_it : copies::none);
     return true;
   }
   const auto where = net::to_string(address);
@@ -144,11 +145,11 @@ void server::impl::retry_listeners() {
   });
 }
 
-server::end server::impl::run() {
+server::outcome server::impl::run() {
   start();
   reactor.run();
-  if (outcome == end::stopped) finish();
-  return outcome;
+  if (how_it_ends == outcome::stopped) finish();
+  return how_it_ends;
 }
 
 void server::impl::start() {
@@ -168,13 +169,14 @@ void server::impl::start() {
   log.info("serving", {{"version", KUBELANE_VERSION},
                        {"upstreams", std::to_string(settings.upstreams.size())},
                        {"pid", std::to_string(::getpid())}});
-  notifier.ready("serving");
+  tell_ready();
   malloc_trim(0);  // what reading the configuration has needed
 }
 
 void server::impl::on_signal() {
   signals.async_wait([this](boost::system::error_code error, int number) {
     if (error) return;
+    if (number == SIGHUP && stopping) return on_signal();
     if (number == SIGHUP)
       reload("SIGHUP");
     else
@@ -185,7 +187,7 @@ void server::impl::on_signal() {
 
 /// At the end of each turn. The loop turns at least every 50 ms, so what has to be done now and
 /// then needs no timers of its own.
-void server::impl::on_turn() {
+[[gnu::hot]] void server::impl::on_turn() {
   apply_effects();
   const auto now = reactor.now();
   if (now - last_tick < tick_period) return;
@@ -198,6 +200,7 @@ void server::impl::on_tick(time_point now) {
   pool.tick(now);
   note_whole_state();
   watch_store();
+  if (owes_ready) tell_ready();
   tell_status(now);
   resolve_names();
   if (const auto period = notifier.watchdog_period(); period && now >= watchdog_due) {
@@ -223,26 +226,28 @@ void server::impl::reload(const char* reason) {
   } else {
     for (const auto& one : loaded->warnings)
       log.warn(config::describe(options.config_path, one, config::severity::warning));
-    take(loaded->settings);
-    note_configuration(loaded->text);
+    // Not before a start has shown that it can listen there.
+    if (take(loaded->settings)) note_configuration(loaded->text);
     metrics.config_fallback(false);
     metrics.config_reload("accepted");
     metrics.config_loaded(static_cast<double>(std::time(nullptr)));
   }
-  notifier.ready("serving");
+  tell_ready();
   malloc_trim(0);  // what reading the configuration has needed
 }
 
-void server::impl::take(config::config next) {
+/// False if a part of it waits for a restart.
+bool server::impl::take(config::config next) {
   const auto changes = config::diff(settings, next);
   for (const auto& what : changes.restart)
     log.warn("takes effect at the next restart", {{"setting", what}});
   for (const auto& what : changes.live) log.info("setting changed", {{"setting", what}});
   settings = config::keep_listeners(settings, std::move(next));
-  std::erase_if(unanswered_names, [this](const std::string& host) {
+  std::erase_if(unanswered_names, [this](const auto& name) {
     return std::none_of(settings.upstreams.begin(), settings.upstreams.end(),
-                        [&](const auto& each) { return each.address.host == host; });
+                        [&](const auto& each) { return each.address.host == name.first; });
   });
+  if (unanswered_names.empty()) inherited_upstreams.clear();
   log.set(options.level.value_or(level_of(settings.log.level)), format_of(settings.log.format));
   pool.configure(settings);
   relays.configure(settings);
@@ -252,6 +257,7 @@ void server::impl::take(config::config next) {
   log.info("configuration taken on", {{"added", std::to_string(changes.added.size())},
                                       {"removed", std::to_string(changes.removed.size())},
                                       {"kept", std::to_string(changes.kept.size())}});
+  return changes.restart.empty();
 }
 
 /// Starts the look-ups that are due; each gives its answer to `reconcile`.

@@ -46,9 +46,9 @@ class server {
   /// Goes on with the connections of the process before, then serves until SIGTERM or SIGINT. With
   /// a descriptor store everything is left to the next process then; otherwise connections are made
   /// to leave, and a second signal goes at once.
-  enum class end { stopped, handed_over };
+  enum class outcome { stopped, handed_over };
   /// After `handed_over` nothing may be destroyed: the caller ends the process.
-  end run();
+  outcome run();
 
  private:
   struct impl;

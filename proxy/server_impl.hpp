@@ -22,7 +22,6 @@
 #include <map>
 #include <optional>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -45,7 +44,7 @@ struct server::impl {
 
   // server.cpp: life
   std::optional<std::string> open(inheritance from_before);
-  end run();
+  outcome run();
   bool listen_on(const net::endpoint& address, std::string& failure);
   void open_admin();
   void retry_listeners();
@@ -55,12 +54,14 @@ struct server::impl {
   void on_turn();
   void on_tick(time_point now);
   void reload(const char* reason);
-  void take(config::config next);
+  bool take(config::config next);
   void resolve_names();
   void reconcile(const std::vector<lookup>& lookups);
   void stop();
   void finish();
   // server_restart.cpp: what outlives the process
+  void release_unwanted(inheritance& in);
+  void note_inherited_upstreams();
   std::optional<std::string> open_listeners(std::vector<inherited_listener> from_before);
   void adopt_connections();
   void add_inherited(std::vector<wanted_upstream>& wanted);
@@ -68,6 +69,7 @@ struct server::impl {
   void hand_over();
   void watch_store();
   void tell_status(time_point now);
+  void tell_ready();
   // server_effects.cpp
   void apply_effects();
   void apply(const probe_now& what);
@@ -93,7 +95,7 @@ struct server::impl {
   config::config settings;
   server_options options;
   telemetry::log& log;
-  asio::io_context io{1};
+  asio::io_context io{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE};  // one thread: it locks nothing
   net::reactor reactor{io};
   std::mt19937_64 random{std::random_device{}()};
   std::uniform_real_distribution<double> uniform{0.0, 1.0};
@@ -121,10 +123,13 @@ struct server::impl {
   std::optional<time_point> watchdog_due;
   std::vector<inherited_connection> inherited;  // until `start`
   std::vector<net::endpoint>
-      inherited_upstreams;                 // until it is known whether they are still wanted
-  std::set<std::string> unanswered_names;  // DNS names without an answer so far
-  end outcome = end::stopped;
+      inherited_upstreams;                       // until it is known whether they are still wanted
+  std::map<std::string, int> unanswered_names;   // DNS names, and how many answers are missing
+  std::vector<net::endpoint> adopted_listeners;  // they were open already
+  outcome how_it_ends = outcome::stopped;
+  bool store_was_active = false;
   bool store_is_nearly_full = false;
+  bool owes_ready = false;  // the manager did not listen when it was to be told
   std::string told_status;
   time_point last_status{};
   bool panic = false;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
 
 namespace kubelane::proxy {
 namespace {
@@ -16,6 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr auto barrier_limit = 100ms;
 constexpr auto status_period = 5s;
+constexpr int answers_wanted = 3;  // of each DNS name, before an address counts as gone
 
 bool is_address(const std::string& host) {
   boost::system::error_code error;
@@ -32,13 +34,56 @@ std::optional<upstream_id> find_upstream(const pool_status& in, const net::endpo
 }  // namespace
 
 std::optional<std::string> server::impl::open(inheritance from_before) {
-  for (const auto& each : from_before.rest) proxy::end(each, notifier);
-  if (from_before.lost > 0)
-    log.warn("connections of the process before could not be carried on: ended",
-             {{"connections", std::to_string(from_before.lost)}});
-  store.open(std::move(from_before.table));
-  if (store.is_active()) relays.keep_in(store);
+  store.open(from_before.table);
+  store_was_active = store.is_active();
+  if (store.is_active())
+    relays.keep_in(store);
+  else
+    give_up_connections(from_before);  // there is nowhere to keep them any longer
+  release_unwanted(from_before);
+  store.watch_over_it();
   inherited = std::move(from_before.connections);
+  note_inherited_upstreams();
+  auto failure = open_listeners(std::move(from_before.listeners));
+  if (!failure) return failure;
+  relays.stop_accepting();
+  store.forget_listeners();
+  for (const auto& each : std::exchange(inherited, {})) {
+    each.record->set(kept_record::aborted);
+    for (const int fd : {each.client, each.server, each.up, each.down})
+      if (fd >= 0) release({fd, {}});
+    store.count_adopted();
+    store.forget(*each.record);
+  }
+  store.settle(barrier_limit);
+  return failure;
+}
+
+/// What nobody carries on leaves the store, and listeners that are not listened on any more, so
+/// that their addresses are free for others.
+void server::impl::release_unwanted(inheritance& in) {
+  std::set<std::string> stale;
+  std::erase_if(in.listeners, [&](const inherited_listener& each) {
+    store.avoid_name(each.name);
+    const auto& wanted = settings.listen;
+    if (std::find(wanted.begin(), wanted.end(), each.address) != wanted.end()) return false;
+    log.info("no longer listening", {{"address", net::to_string(each.address)}});
+    in.rest.push_back({each.fd, each.name});
+    return true;
+  });
+  for (const auto& each : in.rest) {
+    release(each);
+    stale.insert(each.name);
+  }
+  for (const auto& each : in.connections) stale.erase(each.record->name());
+  for (const auto& each : in.listeners) stale.erase(each.name);
+  for (const auto& name : stale) store.forget(name);
+  if (in.lost > 0)
+    log.warn("connections of the process before could not be carried on: ended",
+             {{"connections", std::to_string(in.lost)}});
+}
+
+void server::impl::note_inherited_upstreams() {
   for (const auto& each : inherited) {
     const auto address = each.record->upstream();
     auto& known = inherited_upstreams;
@@ -46,37 +91,31 @@ std::optional<std::string> server::impl::open(inheritance from_before) {
       known.push_back(*address);
   }
   for (const auto& each : settings.upstreams)
-    if (!is_address(each.address.host)) unanswered_names.insert(each.address.host);
-  auto failure = open_listeners(std::move(from_before.listeners));
-  if (failure) {
-    inheritance unwanted;
-    unwanted.connections = std::move(inherited);
-    end_all(std::move(unwanted), notifier);
-  }
-  return failure;
+    if (!is_address(each.address.host)) unanswered_names[each.address.host] = answers_wanted;
 }
 
 std::optional<std::string> server::impl::open_listeners(
     std::vector<inherited_listener> from_before) {
-  std::optional<std::string> failure;
+  using copies = net::watched_fd::copies;
   for (const auto& address : settings.listen) {
     const auto found =
         std::find_if(from_before.begin(), from_before.end(),
                      [&](const inherited_listener& each) { return each.address == address; });
-    if (found != from_before.end()) {
-      store.adopted_listener(found->name);
-      relays.listen(found->fd);
-      from_before.erase(found);
-      continue;
-    }
-    std::string words;
-    if (!failure && !listen_on(address, words)) failure = words;
+    if (found == from_before.end()) continue;
+    const bool is_ours = keeper::is_listener_name(found->name);
+    if (is_ours) store.adopt_listener(found->name);
+    relays.listen(found->fd, is_ours ? copies::end_with_it : copies::left_alone);
+    from_before.erase(found);
+    adopted_listeners.push_back(address);
   }
-  for (const auto& each : from_before) {
-    log.info("no longer listening", {{"address", net::to_string(each.address)}});
-    proxy::end({each.fd, each.name}, notifier);
+  for (const auto& each : from_before) release({each.fd, each.name});  // one address twice
+  for (const auto& address : settings.listen) {
+    const auto& open = adopted_listeners;
+    if (std::find(open.begin(), open.end(), address) != open.end()) continue;
+    std::string failure;
+    if (!listen_on(address, failure)) return failure;
   }
-  return failure;
+  return std::nullopt;
 }
 
 void server::impl::adopt_connections() {
@@ -102,8 +141,10 @@ void server::impl::add_inherited(std::vector<wanted_upstream>& wanted) {
   }
 }
 
+// An address is gone after three answers without it, here as later.
 void server::impl::note_lookup(const std::string& host) {
-  unanswered_names.erase(host);
+  const auto found = unanswered_names.find(host);
+  if (found != unanswered_names.end() && --found->second == 0) unanswered_names.erase(found);
   if (unanswered_names.empty()) inherited_upstreams.clear();
 }
 
@@ -112,12 +153,15 @@ void server::impl::hand_over() {
   log.info("handing over", {{"connections", std::to_string(relays.connections())}});
   relays.hand_over();
   store.settle(barrier_limit);
-  outcome = end::handed_over;
+  how_it_ends = outcome::handed_over;
   reactor.stop();
 }
 
 void server::impl::watch_store() {
   metrics.stored_connections(store.connections());
+  if (std::exchange(store_was_active, store.is_active()) && !store.is_active())
+    log.warn("the service manager keeps nothing for this process: connections end with it",
+             {{"hint", "FileDescriptorStoreMax= of the unit"}});
   const auto used = store.connections() * 10;
   const bool nearly_full = store.is_active() && used >= store.capacity() * 8;
   if (nearly_full && !store_is_nearly_full)
@@ -126,6 +170,11 @@ void server::impl::watch_store() {
         {{"stored", std::to_string(store.connections())},
          {"room", std::to_string(store.capacity())}});
   if (nearly_full || used < store.capacity() * 7) store_is_nearly_full = nearly_full;
+}
+
+// Whoever waits for it waits for ever if it gets lost.
+void server::impl::tell_ready() {
+  owes_ready = notifier.present() && !notifier.ready("serving");
 }
 
 // For `systemctl status`.
@@ -138,9 +187,7 @@ void server::impl::tell_status(time_point now) {
   auto text = std::to_string(usable) + " of " + std::to_string(known.size()) +
               " API servers usable, " + std::to_string(relays.connections()) + " connections, " +
               std::to_string(store.connections()) + " of them kept over a restart";
-  if (text == told_status) return;
-  told_status = std::move(text);
-  notifier.send("STATUS=" + told_status);
+  if (text != told_status && notifier.send("STATUS=" + text)) told_status = std::move(text);
 }
 
 void server::impl::note_configuration(const std::string& text) {

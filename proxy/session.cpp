@@ -319,6 +319,8 @@ void session::finish(end_reason why) {
 
 std::optional<int> session::hand_over() {
   if (auto* const spent = find_spent()) {
+    for (const auto& each : attempts_)
+      if (each.get() != spent && !each->is_over) drop(*each);
     hand_over(*spent);
     return std::nullopt;
   }

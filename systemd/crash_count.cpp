@@ -111,4 +111,8 @@ std::optional<std::string> note(const std::string& folder) {
   return std::nullopt;
 }
 
+void forget(const std::string& folder) {
+  std::remove(path_in(folder).c_str());
+}
+
 }  // namespace kubelane::systemd::crash_count

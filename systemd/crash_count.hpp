@@ -60,4 +60,7 @@ std::vector<time> read(const std::string& folder);
 /// did.
 std::optional<std::string> note(const std::string& folder);
 
+/// Forgets those in `folder`.
+void forget(const std::string& folder);
+
 }  // namespace kubelane::systemd::crash_count

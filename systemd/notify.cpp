@@ -92,8 +92,8 @@ bool notifier::barrier(std::chrono::milliseconds limit) const {
   return handled;
 }
 
-void notifier::ready(std::string_view status) const {
-  send("READY=1\nSTATUS=" + std::string(status));
+bool notifier::ready(std::string_view status) const {
+  return send("READY=1\nSTATUS=" + std::string(status));
 }
 
 void notifier::reloading() const {

@@ -26,7 +26,8 @@ class notifier {
   /// Someone may be listening: $NOTIFY_SOCKET was set.
   bool present() const noexcept { return socket_ >= 0; }
 
-  void ready(std::string_view status) const;
+  /// False if it could not be sent now: it has to be sent again.
+  bool ready(std::string_view status) const;
   /// RELOADING=1; `ready` ends it.
   void reloading() const;
   void stopping(std::string_view status) const;

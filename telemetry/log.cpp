@@ -162,6 +162,14 @@ log::~log() {
   if (writer_->pool->queue_size() > 0) static_cast<void>(writer_.release());
 }
 
+void log::flush(std::chrono::milliseconds limit) {
+  using namespace std::chrono_literals;
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (writer_->pool->queue_size() > 0 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(1ms);  // the last line has left the queue, and may not be out yet
+}
+
 void log::set(log_level level, log_format format) {
   level_ = level;
   format_ = format;

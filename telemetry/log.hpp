@@ -62,6 +62,8 @@ class log {
   log& operator=(const log&) = delete;
 
   void set(log_level level, log_format format);
+  /// Waits, for `limit` at most, until what was said is written.
+  void flush(std::chrono::milliseconds limit);
   bool enabled(log_level level) const noexcept { return level >= level_; }
 
   void write(log_level level, std::string_view event, const std::vector<field>& fields = {});

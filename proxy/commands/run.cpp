@@ -26,6 +26,7 @@ namespace {
 constexpr int cannot_run = 1;
 // Between two attempts of a service manager that restarts at once.
 constexpr std::chrono::milliseconds pause_before_failing{500};
+constexpr std::chrono::milliseconds flush_limit{50};  // clients wait for the next process
 
 const std::map<std::string, telemetry::log_level> levels = {{"trace", telemetry::log_level::trace},
                                                             {"debug", telemetry::log_level::debug},
@@ -65,7 +66,7 @@ bool has_crashed_too_often(const std::string& folder) {
 
 /// Nobody is left waiting for a process that does not come.
 int fail(int status, proxy::inheritance from_before, const systemd::notifier& manager) {
-  proxy::end_all(std::move(from_before), manager);
+  proxy::release_all(std::move(from_before), manager);
   if (manager.present()) std::this_thread::sleep_for(pause_before_failing);
   return status;
 }
@@ -75,7 +76,10 @@ int run(const run_options& options) {
   auto from_before = proxy::sort_out(systemd::take_passed_descriptors());
   const auto folder = state_folder();
   const bool gave_up = has_crashed_too_often(folder) && !from_before.connections.empty();
-  if (gave_up) proxy::give_up_connections(from_before);
+  if (gave_up) {
+    proxy::give_up_connections(from_before);
+    systemd::crash_count::forget(folder);  // they were the reason, or it will be counted anew
+  }
   config::file_watch watch({options.path});
   proxy::server_options server_options{.config_path = options.path,
                                        .watch = std::move(watch),
@@ -95,11 +99,11 @@ int run(const run_options& options) {
     log->warn("crashed too often lately: starting without the connections of the process before");
   if (const auto failure = server.open(std::move(from_before))) {
     log->error(*failure);
-    return fail(cannot_run, {}, manager);
+    return fail(cannot_run, {}, manager);  // it has ended what there was
   }
-  if (server.run() == proxy::server::end::stopped) return 0;
-  log.reset();  // it writes what is left
-  ::_exit(0);   // what would be closed in order belongs to the next process now
+  if (server.run() == proxy::server::outcome::stopped) return 0;
+  log->flush(flush_limit);
+  ::_exit(0);  // what would be closed in order belongs to the next process now
 }
 
 }  // namespace

@@ -73,13 +73,38 @@ TEST(Keeping, AClientThatHasNoServerYetIsDialledAgainAfterARestart) {
   kept_world it;
   ASSERT_TRUE(it.ready) << it.log();
   for (auto& each : it.servers) each->freeze();
-  line_client client(it.port);
-  ASSERT_TRUE(client.connected());
+  std::vector<line_client> clients;
+  for (int i = 0; i < 20; ++i) clients.emplace_back(it.port);
+  for (auto& each : clients) ASSERT_TRUE(each.connected());
   std::this_thread::sleep_for(100ms);
-  it.manager.restart();
+  it.manager.store.sleep(true);  // the manager is busy for a moment
+  it.manager.run().signal(SIGTERM);
+  std::this_thread::sleep_for(40ms);
+  it.manager.store.sleep(false);
+  ASSERT_EQ(it.manager.run().wait(), 0);
+  EXPECT_EQ(it.manager.store.count("c"), 2U + 20U) << "one descriptor each";
+  it.manager.start();
   ASSERT_TRUE(it.manager.ready()) << it.log();
   for (auto& each : it.servers) each->thaw();
-  EXPECT_TRUE(client.ask("name")) << it.log();
+  for (auto& each : clients) EXPECT_TRUE(each.ask("name")) << it.log();
+}
+
+TEST(Keeping, ClientsThatAreDialledAgainEndAtOnceEvenIfTheManagerStillHoldsThem) {
+  kept_world it;
+  ASSERT_TRUE(it.ready) << it.log();
+  for (auto& each : it.servers) each->freeze();
+  std::vector<line_client> clients;
+  for (int i = 0; i < 6; ++i) clients.emplace_back(it.port);
+  std::this_thread::sleep_for(100ms);
+  it.manager.end(SIGTERM);
+  it.manager.store.keep_everything(true);
+  it.manager.start();
+  ASSERT_TRUE(it.manager.ready()) << it.log();
+  for (auto& each : clients) each.end();
+  for (auto& each : clients) EXPECT_EQ(each.wait_for_end(3s), line_client::state::ended);
+  for (auto& each : clients) each.reset();
+  std::this_thread::sleep_for(100ms);
+  EXPECT_TRUE(it.manager.run().running()) << it.log();
 }
 
 TEST(Keeping, NoConnectIsRefusedWhileNoProcessRuns) {
@@ -138,6 +163,7 @@ TEST(Keeping, AManagerThatKeepsNothingIsFoundOut) {
   ASSERT_TRUE(manager.ready());
   line_client client(it.port);
   ASSERT_TRUE(client.ask("name"));
+  EXPECT_TRUE(manager.run().says("keeps nothing for this process")) << manager.run().error();
   manager.run().signal(SIGTERM);
   EXPECT_EQ(client.wait_for_end(10s), line_client::state::ended) << manager.run().error();
 }
@@ -182,7 +208,11 @@ TEST(Keeping, AStuckManagerStopsNobody) {
   for (int i = 0; i < 40; ++i) clients.emplace_back(it.port);
   for (auto& each : clients) ASSERT_TRUE(each.ask("name"));
   std::this_thread::sleep_for(2s);
-  for (auto& each : clients) EXPECT_TRUE(each.ask("name")) << it.log();
+  for (auto& each : clients) {
+    const auto asked = std::chrono::steady_clock::now();
+    EXPECT_TRUE(each.ask("name")) << it.log();
+    EXPECT_LT(std::chrono::steady_clock::now() - asked, 1s);
+  }
   it.manager.store.sleep(false);
   EXPECT_TRUE(it.stores(40)) << it.log();
 }

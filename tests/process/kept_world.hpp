@@ -29,8 +29,14 @@ struct kept_world : world {
   }
   /// Waits until the store holds nothing but what every kubelane has there: the listener, the
   /// table, the canary.
-  bool store_is_clean() {
-    return poll_until([&] { return manager.store.held().size() == 3; }, 5s);
+  bool store_is_clean() { return is_clean(manager.store); }
+  static bool is_clean(const descriptor_store& store) {
+    return poll_until(
+        [&] {
+          return store.held().size() == 3 && store.count("l") == 1 &&
+                 store.count("connections") == 1 && store.count("canary") == 1;
+        },
+        8s);
   }
   const std::string& log() { return manager.run().error(); }
 

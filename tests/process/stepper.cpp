@@ -65,7 +65,7 @@ bool stepper::kill_after(int n, std::chrono::milliseconds limit) {
     __ptrace_syscall_info info{};
     if (::ptrace(PTRACE_GET_SYSCALL_INFO, process_, sizeof info, &info) <= 0) continue;
     if (info.op == PTRACE_SYSCALL_INFO_ENTRY) call = static_cast<long>(info.entry.nr);
-    if (info.op == PTRACE_SYSCALL_INFO_EXIT && is_counted(call)) --n;
+    if (is_counted(call)) --n;  // before it is made, and after
   }
   ::kill(process_, SIGKILL);
   return n == 0;

@@ -6,8 +6,8 @@
 
 namespace kubelane::test {
 
-/// Stops the main thread of a child process, to kill it right after a chosen system call of those
-/// that touch sockets and pipes. To be used on one thread alone (ptrace(2)).
+/// Stops the main thread of a child process, to kill it right before or after a chosen system
+/// call of those that touch sockets and pipes. To be used on one thread alone (ptrace(2)).
 class stepper {
  public:
   /// Stops it where it is.
@@ -17,7 +17,7 @@ class stepper {
   stepper(const stepper&) = delete;
   stepper& operator=(const stepper&) = delete;
 
-  /// Lets it run until the `n`th such call from now on has returned, then kills it. False if there
+  /// Lets it run until the `n`th such moment from now on, two a call, then kills it. False if there
   /// were not as many within `limit`: then it was killed where it was.
   bool kill_after(int n, std::chrono::milliseconds limit);
 

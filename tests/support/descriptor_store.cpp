@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -72,8 +73,14 @@ void descriptor_store::run() {
     std::array<pollfd, 2> waiting{{{socket_, POLLIN, 0}, {stop_[0], POLLIN, 0}}};
     ::poll(waiting.data(), waiting.size(), 20);
     if (waiting[1].revents != 0) return;
-    const std::lock_guard lock(mutex_);
-    for (datagram next; !asleep_ && receive(socket_, next);) take(next.text, next.descriptors);
+    std::unique_lock lock(mutex_);
+    for (datagram next; !asleep_ && receive(socket_, next);) {
+      take(next.text, next.descriptors);
+      if (each_ == std::chrono::milliseconds(0)) continue;
+      lock.unlock();
+      std::this_thread::sleep_for(each_);
+      lock.lock();
+    }
   }
 }
 
@@ -93,17 +100,30 @@ void descriptor_store::take(const std::string& text, const std::vector<int>& des
     else
       said_.push_back(line);
   }
-  if (removes) {
+  if (removes && !keeps_everything_) {
     const auto [first, last] = held_.equal_range(name);
     std::for_each(first, last, [](const auto& each) { ::close(each.second); });
     held_.erase(first, last);
   }
   for (const int fd : descriptors) {
-    if (stores && held_.size() < most_)
+    if (stores && held_.size() < most_ && !holds(fd))
       held_.emplace(name, fd);
     else
       ::close(fd);  // a barrier's too: that is its answer
   }
+}
+
+// systemd does not take twice what it holds, under whatever name.
+bool descriptor_store::holds(int descriptor) const {
+  constexpr int compare_files = 0;  // KCMP_FILE
+  return std::any_of(held_.begin(), held_.end(), [&](const auto& each) {
+    return ::syscall(SYS_kcmp, ::getpid(), ::getpid(), compare_files, each.second, descriptor) == 0;
+  });
+}
+
+void descriptor_store::keep_everything(bool on) {
+  const std::lock_guard lock(mutex_);
+  keeps_everything_ = on;
 }
 
 std::vector<std::pair<int, std::string>> descriptor_store::held() const {
@@ -149,6 +169,11 @@ void descriptor_store::clear() {
   const std::lock_guard lock(mutex_);
   for (const auto& [name, fd] : held_) ::close(fd);
   held_.clear();
+}
+
+void descriptor_store::slow_down(std::chrono::milliseconds each) {
+  const std::lock_guard lock(mutex_);
+  each_ = each;
 }
 
 void descriptor_store::sleep(bool asleep) {

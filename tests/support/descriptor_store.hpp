@@ -2,6 +2,7 @@
 
 #include "tests/support/temporary_folder.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <mutex>
@@ -40,12 +41,17 @@ class descriptor_store {
   void add(const std::string& name, const std::vector<int>& descriptors);
   /// Drops everything, as `systemctl stop` does.
   void clear();
+  /// Takes no FDSTOREREMOVE, as a manager does that has not come to it yet.
+  void keep_everything(bool on);
+  /// Takes this long for each datagram.
+  void slow_down(std::chrono::milliseconds each);
   /// Takes nothing more, and reads nothing: the manager is busy.
   void sleep(bool asleep);
 
  private:
   void run();
   void take(const std::string& text, const std::vector<int>& descriptors);
+  bool holds(int descriptor) const;
 
   temporary_folder folder_;
   std::size_t most_;
@@ -55,6 +61,8 @@ class descriptor_store {
   std::multimap<std::string, int> held_;
   std::vector<std::string> said_;
   bool asleep_ = false;
+  std::chrono::milliseconds each_{0};
+  bool keeps_everything_ = false;
   std::size_t datagrams_ = 0;
   std::thread thread_;
 };

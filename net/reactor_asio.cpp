@@ -48,7 +48,7 @@ asio_guest::asio_guest(boost::asio::io_context& io)
   descriptor_ = reactor.*pointer_to(epoll_descriptor{});
 }
 
-bool asio_guest::has_posted() const {
+[[gnu::hot]] bool asio_guest::has_posted() const {
   auto& scheduler = *static_cast<detail::scheduler*>(scheduler_);
   const detail::conditionally_enabled_mutex::scoped_lock lock(scheduler.*pointer_to(queue_mutex{}));
   // While nothing runs, the queue holds the reactor's own entry and, around it, what was posted.

@@ -19,16 +19,17 @@ std::uint32_t capacity_of(int fd) {
 
 pipe_pool::~pipe_pool() {
   for (const auto& empty : idle_) discard(empty);
+  if (slot_ >= 0) close(slot_);
 }
 
-std::optional<pipe> pipe_pool::take() {
+[[gnu::hot]] std::optional<pipe> pipe_pool::take() {
   if (idle_.empty()) return open();
   const auto result = idle_.back();
   idle_.pop_back();
   return result;
 }
 
-void pipe_pool::give(const pipe& empty) {
+[[gnu::hot]] void pipe_pool::give(const pipe& empty) {
   if (idle_.size() >= kept_)
     discard(empty);
   else
@@ -42,12 +43,21 @@ void pipe_pool::discard(const pipe& held) {
 
 bool pipe_pool::join_ends(pipe& of) {
   if (of.read_end == of.write_end) return true;
-  const auto path = "/proc/self/fd/" + std::to_string(of.read_end);
+  if (!put_into_slot(of.read_end)) return false;
+  const auto path = "/proc/self/fd/" + std::to_string(slot_);
   const int both = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (both < 0) return false;
   discard(of);  // its descriptors; the pipe itself lives on
   of.read_end = of.write_end = both;
   return true;
+}
+
+// Each number that is opened through /proc stays in the kernel's caches, a KiB that counts as this
+// process': so it is always the same number.
+bool pipe_pool::put_into_slot(int fd) {
+  if (slot_ >= 0) return dup3(fd, slot_, O_CLOEXEC) >= 0;
+  slot_ = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  return slot_ >= 0;
 }
 
 pipe pipe_pool::from(int both_ends) {

@@ -29,7 +29,7 @@ class pipe_pool {
   void give(const pipe& empty);
   /// Makes one descriptor of two, for both ends, so that who keeps the pipe keeps it whole; what is
   /// in it stays. False when out of descriptors: nothing is changed.
-  static bool join_ends(pipe& of);
+  bool join_ends(pipe& of);
   /// A pipe that another process opened, by such a descriptor.
   static pipe from(int both_ends);
   /// Closes one that still holds bytes, which are lost.
@@ -41,8 +41,11 @@ class pipe_pool {
  private:
   static std::optional<pipe> open();
 
+  bool put_into_slot(int fd);
+
   std::size_t kept_;
   std::vector<pipe> idle_;
+  int slot_ = -1;  // a descriptor for join_ends; what it is of does not matter
 };
 
 }  // namespace kubelane::proxy

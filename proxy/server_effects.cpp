@@ -23,7 +23,7 @@ std::string in_ms(milliseconds duration) {
 
 }  // namespace
 
-void server::impl::apply_effects() {
+[[gnu::hot]] void server::impl::apply_effects() {
   // Applying one may bring forth others: a reset closes connections, a last one frees an upstream.
   for (auto effects = pool.take_effects(); !effects.empty(); effects = pool.take_effects())
     for (const auto& one : effects) std::visit([this](const auto& what) { apply(what); }, one);

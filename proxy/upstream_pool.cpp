@@ -319,7 +319,7 @@ bool upstream_pool::impl::is_late(time_point now) const {
   return last_tick != time_point{} && now - last_tick > 500ms;
 }
 
-std::vector<effect> upstream_pool::take_effects() {
+[[gnu::hot]] std::vector<effect> upstream_pool::take_effects() {
   return std::exchange(impl_->effects, {});
 }
 

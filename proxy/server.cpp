@@ -6,9 +6,9 @@
 #include "config/load.hpp"
 #include "config/validate.hpp"
 #include "net/host_addresses.hpp"
+#include "proxy/memory.hpp"
 #include "proxy/server_impl.hpp"
 
-#include <malloc.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -170,7 +170,7 @@ void server::impl::start() {
                        {"upstreams", std::to_string(settings.upstreams.size())},
                        {"pid", std::to_string(::getpid())}});
   tell_ready();
-  malloc_trim(0);  // what reading the configuration has needed
+  give_memory_back();
 }
 
 void server::impl::on_signal() {
@@ -233,7 +233,7 @@ void server::impl::reload(const char* reason) {
     metrics.config_loaded(static_cast<double>(std::time(nullptr)));
   }
   tell_ready();
-  malloc_trim(0);  // what reading the configuration has needed
+  give_memory_back();
 }
 
 /// False if a part of it waits for a restart.

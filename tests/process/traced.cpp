@@ -47,6 +47,12 @@ long traced::entered() const {
   return info.op == PTRACE_SYSCALL_INFO_ENTRY ? static_cast<long>(info.entry.nr) : -1;
 }
 
+long traced::returned() const {
+  __ptrace_syscall_info info{};
+  if (::ptrace(PTRACE_GET_SYSCALL_INFO, process_, sizeof info, &info) <= 0) return 0;
+  return info.op == PTRACE_SYSCALL_INFO_EXIT ? static_cast<long>(info.exit.rval) : 0;
+}
+
 long traced::about_to_call() const {
 #if defined(__x86_64__)
   user_regs_struct registers{};

@@ -23,6 +23,8 @@ class traced {
 
   /// After a step to a call: its number at an entry, -1 at a return.
   long entered() const;
+  /// After a step to a call: what it returned, negative for an error; 0 at an entry.
+  long returned() const;
   /// The system call that the next instruction is; -1: none. x86-64 alone.
   long about_to_call() const;
 

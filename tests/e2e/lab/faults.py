@@ -183,9 +183,9 @@ def unauthorized(servers):
     return _told(servers, ready=(401, "Unauthorized"))
 
 
-def failing_checks(servers, share):
-    """That share of the checks fails, at random."""
-    return _told(servers, failing=share)
+def failing_checks(servers, every):
+    """Every so many-th check fails."""
+    return _told(servers, failing=every)
 
 
 @contextmanager

@@ -4,7 +4,7 @@
 Obeys one JSON object a line on standard input; members left out go back to what they were at the start:
   ready    [status, body] of the checks
   delay    seconds until a check is answered
-  failing  share of the checks that fail, 0..1
+  failing  every so many-th check fails; 0: none
   serves   false: requests fail with 500
 """
 
@@ -12,7 +12,6 @@ import argparse
 import gc
 import json
 import os
-import random
 import socket
 import ssl
 import sys
@@ -29,6 +28,7 @@ class Server:
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self.context.load_cert_chain(options.certificate, options.key)
         self.listener = socket.create_server((options.address, 6443), backlog=BACKLOG)
+        self.checks = 0
         self.obey({})
 
     def obey(self, orders):
@@ -72,7 +72,8 @@ class Server:
             return (200, b"{}") if self.serves else (500, b"etcd failed")
         if self.delay:
             time.sleep(self.delay)
-        if random.random() < self.failing:
+        self.checks += 1
+        if self.failing and self.checks % self.failing == 0:
             return 500, b"[+]ping ok\n[-]informer-sync failed: reason withheld\nreadyz check failed\n"
         status, body = self.ready
         return status, body.encode()

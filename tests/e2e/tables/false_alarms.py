@@ -102,7 +102,7 @@ def paused(rack, target):
 
 @row("one check in ten fails (nor may a state change)", 26, changes=0)
 def one_in_ten(rack, target):
-    return faults.failing_checks(rack.servers, 0.1)
+    return faults.failing_checks(rack.servers, 10)
 
 
 def proxies(kubelane):

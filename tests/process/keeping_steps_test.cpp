@@ -17,7 +17,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
+#ifdef __SANITIZE_ADDRESS__
+constexpr int most_steps =
+    18;  // each costs a sanitized kubelane: the whole life is for the release
+constexpr bool covers_whole_life = false;
+#else
 constexpr int most_steps = 46;  // a life takes some sixteen counted calls, two steps each
+constexpr bool covers_whole_life = true;
+#endif
 constexpr int least_steps = 8;
 
 /// One kubelane for each step, all on the same API servers, each with a client.
@@ -76,7 +83,7 @@ class KilledAfterEachCall : public ::testing::Test {
       });
     }
     EXPECT_GT(step, least_steps);
-    if (wanted == coverage::whole_life) {
+    if (covers_whole_life && wanted == coverage::whole_life) {
       EXPECT_LT(step, most_steps) << "there may be more to it";
     }
   }

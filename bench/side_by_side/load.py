@@ -36,7 +36,8 @@ def started_wrk(command, cores):
 
     def finish():
         text, _ = running.communicate()
-        if running.returncode != 0 or "Socket errors" in text or "Non-2xx" in text:
+        failed = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+)", text)
+        if running.returncode != 0 or "Non-2xx" in text or (failed and any(int(count) for count in failed.groups())):
             raise RuntimeError(f"{' '.join(command)}: {text}")
         done = re.search(r"(\d+) requests in ([\d.]+)(\w+), ([\d.]+)([KMG]?B) read", text)
         latency = {percent: float(value) * UNITS[unit] for percent, value, unit in

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -96,6 +97,11 @@ int take_error(int fd) {
 std::size_t unacknowledged_bytes(int fd) {
   int bytes = 0;
   return ioctl(fd, SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
+std::uint64_t inode_of(int fd) {
+  struct stat about {};
+  return fstat(fd, &about) == 0 ? about.st_ino : 0;
 }
 
 std::size_t unread_bytes(int fd) {

@@ -50,6 +50,9 @@ int take_error(int fd);
 /// Bytes (and FIN) handed to the kernel that the peer's kernel has not acknowledged.
 std::size_t unacknowledged_bytes(int fd);
 
+/// Tells what is behind a descriptor apart, for as long as it is open somewhere; 0 for none.
+std::uint64_t inode_of(int fd);
+
 /// Bytes received that nobody has read.
 std::size_t unread_bytes(int fd);
 /// Throws away what was received, within reason. True if the peer has ended (or there was an

@@ -21,7 +21,6 @@ constexpr milliseconds check_period{100};
 constexpr std::size_t checks_a_round = 10;  // so that each relay is checked about once a second
 constexpr milliseconds accept_again_after{200};
 constexpr milliseconds quiet_time{10};
-constexpr milliseconds young{1'000};  // most are over by then, and storing has its price
 constexpr std::size_t many_connections = 1000;
 constexpr int plenty_of_descriptors = 16;
 
@@ -239,8 +238,7 @@ void data_path::impl::check_some() {
   for (auto left = relay_count / checks_a_round + 1; left > 0 && !relays.empty(); --left) {
     relay& next = relays.front();
     relays.splice(relays.end(), relays, relays.begin());
-    const bool is_young = loop.now() - next.accepted() < young;
-    if (store != nullptr && next.record() == nullptr && !is_young)
+    if (store != nullptr && next.record() == nullptr && !next.is_young(loop.now()))
       keep(next, keeper::pace::limited);
     next.check(loop.now());
   }

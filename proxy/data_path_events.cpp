@@ -83,7 +83,11 @@ void data_path::impl::session_connected(session& over, relay::beginning from) {
   over.everyone.unlink();
   --session_count;
   loop.destroy_later(&over, destroy<session>);
-  auto* const added = new relay(relay_seam, std::move(from));
+  begin(new relay(relay_seam, std::move(from)));
+}
+
+/// Takes it over.
+void data_path::impl::begin(relay* added) {
   relays.push_back(*added);
   ++relay_count;
   added->resume();

@@ -49,6 +49,7 @@ struct data_path::impl {
   session_context make_session_seam();
   void relay_ended(relay& over, end_reason why);
   void session_connected(session& over, relay::beginning from);
+  void begin(relay* added);
   void session_ended(session& over, end_reason why);
   void starved(relay& waiting);
   void unproven(relay& reader);

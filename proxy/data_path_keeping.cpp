@@ -3,7 +3,6 @@
 #include "net/socket.hpp"
 #include "proxy/data_path_impl.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,11 +18,6 @@ using namespace std::chrono_literals;
 constexpr auto hand_over_limit = 1s;  // for a manager that does not listen right now: better late
 
 void ignore(void*, std::uint32_t) {}
-
-std::uint64_t inode_of(int fd) {
-  struct stat about {};
-  return fstat(fd, &about) == 0 ? about.st_ino : 0;
-}
 
 }  // namespace
 
@@ -85,7 +79,7 @@ bool data_path::impl::until(time_point limit, const Attempt& attempt) {
 bool data_path::impl::keep_client(int client, bool is_remote) {
   auto* const record = store->add(keeper::pace::urgent);
   if (record == nullptr) return false;
-  record->client = inode_of(client);
+  record->client = net::inode_of(client);
   if (is_remote) record->set(kept_record::remote_client);
   return store->store(*record, std::span(&client, 1));
 }
@@ -128,11 +122,7 @@ void data_path::impl::adopt(const inherited_connection& connection,
   from.server_seen.fd = server.fd();
   from.client = std::move(client);
   from.server = std::move(server);
-  auto* const added =
-      new relay(relay_seam, std::move(from), {&record, connection.up, connection.down});
-  relays.push_back(*added);
-  ++relay_count;
-  added->resume();
+  begin(new relay(relay_seam, std::move(from), {&record, connection.up, connection.down}));
 }
 
 }  // namespace kubelane::proxy

@@ -20,7 +20,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr char table_name[] = "connections";
 constexpr std::uint32_t known_needs = 0;
 constexpr auto forgetting_limit = 100ms;  // for a manager that does not listen
 
@@ -132,7 +131,7 @@ inheritance sort_out(std::vector<systemd::passed_descriptor> passed) {
   inheritance result;
   std::map<std::string, descriptors> by_name;
   for (auto& each : passed) by_name[each.name].push_back(each.fd);
-  if (const auto found = by_name.find(table_name); found != by_name.end()) {
+  if (const auto found = by_name.find(kept_table::stored_as); found != by_name.end()) {
     for (const int fd : found->second) {
       auto table = kept_table::open(fd);
       if (table && !result.table) result.table.emplace(std::move(*table));
@@ -168,7 +167,7 @@ void release(const unwanted_descriptor& unwanted) {
 }
 
 void release_all(inheritance&& unwanted, const systemd::notifier& manager) {
-  std::set<std::string> names = {table_name};
+  std::set<std::string> names = {kept_table::stored_as};
   give_up_connections(unwanted);
   for (const auto& each : unwanted.listeners) unwanted.rest.push_back({each.fd, each.name});
   for (const auto& each : unwanted.rest) {

@@ -16,7 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr char table_name[] = "connections";
 constexpr char canary_name[] = "canary";
 constexpr char listener_prefix = 'l';
 constexpr std::size_t unit_limit = 2048;  // FileDescriptorStoreMax= of systemd/kubelane.service
@@ -55,8 +54,8 @@ void keeper::open(std::optional<kept_table>& inherited) {
   } else {
     if (auto created = kept_table::create()) table_.emplace(std::move(*created));
     if (!table_) return;
-    forget(table_name);  // of a layout that this version does not know
-    say({message::kind::store, table_name, table_->descriptor()});
+    forget(kept_table::stored_as);  // of a layout that this version does not know
+    say({message::kind::store, kept_table::stored_as, table_->descriptor()});
   }
   active_ = true;
 }

@@ -64,6 +64,8 @@ static_assert(sizeof(kept_record) == 128);
 class kept_table {
  public:
   static constexpr std::size_t places = 1024;
+  /// As its descriptor is called in the store.
+  static constexpr char stored_as[] = "connections";
 
   /// An empty one; nothing if the kernel gives no memory.
   static std::optional<kept_table> create();

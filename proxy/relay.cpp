@@ -5,7 +5,6 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,13 +23,7 @@ constexpr milliseconds farewell{1'000};
 constexpr milliseconds reset_limit{5'000};
 constexpr milliseconds longest_pause{50};
 constexpr milliseconds silence_limit{30'000};
-constexpr milliseconds young{1'000};
 constexpr net::keep_alive server_keep_alive{.idle = 15s, .interval = 5s, .count = 3};
-
-std::uint64_t inode_of(int fd) {
-  struct stat about {};
-  return fstat(fd, &about) == 0 ? about.st_ino : 0;
-}
 
 }  // namespace
 
@@ -95,7 +88,9 @@ relay::relay(const relay_context& context, beginning from, const remains& kept)
 }
 
 void relay::on_turn(void* self) {
-  static_cast<relay*>(self)->run(turn_budget);
+  auto& it = *static_cast<relay*>(self);
+  const step doing(it);
+  it.run(turn_budget);
 }
 
 [[gnu::hot]] void relay::on_event(side& at, std::uint32_t events) {
@@ -105,6 +100,7 @@ void relay::on_turn(void* self) {
 }
 
 void relay::resume() {
+  const step doing(*this);
   for (auto* const each : {&client_.seen, &server_.seen}) {
     if (!std::exchange(each->unproven, false)) continue;
     each->readable = true;
@@ -114,7 +110,6 @@ void relay::resume() {
 }
 
 [[gnu::hot]] void relay::run(std::size_t budget) {
-  const step doing(*this);
   switch (phase_) {
     case phase::flowing:
       return flow(budget);
@@ -195,6 +190,7 @@ void relay::stay() {
 
 void relay::on_timer(void* self) {
   auto& it = *static_cast<relay*>(self);
+  const step doing(it);
   switch (it.phase_) {
     case phase::flowing:
       return it.depart();
@@ -218,7 +214,6 @@ void relay::depart() {
 }
 
 void relay::begin_leaving() {
-  const step doing(*this);
   enter_leaving();
   leave(turn_budget);
 }
@@ -270,11 +265,8 @@ void relay::pass_reset(std::size_t budget) {
   const auto status = victim.told_end ? pump_status::ended : move(*broken_, victim, budget);
   if (victim.seen.error != 0) return finish(why);
   const bool delivered = status == pump_status::ended || status == pump_status::source_failed;
-  if (now >= limit_ || (delivered && net::unacknowledged_bytes(victim.socket.fd()) == 0)) {
-    note(kept_record::aborted);
-    net::reset(victim.socket.fd());
-    return finish(why);
-  }
+  if (now >= limit_ || (delivered && net::unacknowledged_bytes(victim.socket.fd()) == 0))
+    return abort(why);
   wait_for(status, status);
   timer_.arm(std::min(now + pause_, limit_));
   pause_ = std::min(2 * pause_, longest_pause);
@@ -288,7 +280,7 @@ end_reason relay::why_broken(const side& broken) const {
 
 void relay::check(time_point now) {
   if (phase_ != phase::flowing) return;
-  if (!keeps_alive_ && now - accepted_ >= young) {  // short connections do without these calls
+  if (!keeps_alive_ && !is_young(now)) {  // short connections do without these calls
     net::keep_alive_on(server_.socket.fd(), server_keep_alive);
     keeps_alive_ = true;
   }
@@ -322,8 +314,8 @@ void relay::abort(end_reason why) {
 void relay::finish(end_reason why) {
   phase_ = phase::over;
   note(kept_record::ended);
-  close(client_);
-  close(server_);
+  client_.socket.close();
+  server_.socket.close();
   up_.discard();
   down_.discard();
   timer_.cancel();
@@ -333,12 +325,6 @@ void relay::finish(end_reason why) {
   context_.ended(context_.owner, *this, why);
   record_ = nullptr;
   share_.reset();
-}
-
-void relay::close(side& gone) {
-  const bool aborted = record_ != nullptr && record_->has(kept_record::aborted);
-  if (aborted) net::reset(gone.socket.fd());
-  gone.socket.close();
 }
 
 void relay::kept_as(kept_record& record) noexcept {
@@ -377,10 +363,10 @@ void relay::describe(kept_record& to) const {
   flag(first_ended_ == &server_, record::server_ended_first);
   flag(phase_ == phase::leaving, record::leaving);
   to.accepted = std::chrono::nanoseconds(accepted_.time_since_epoch()).count();
-  to.client = inode_of(client_.socket.fd());
-  to.server = inode_of(server_.socket.fd());
-  to.up = inode_of(up_.pipe_descriptor());
-  to.down = inode_of(down_.pipe_descriptor());
+  to.client = net::inode_of(client_.socket.fd());
+  to.server = net::inode_of(server_.socket.fd());
+  to.up = net::inode_of(up_.pipe_descriptor());
+  to.down = net::inode_of(down_.pipe_descriptor());
 }
 
 }  // namespace kubelane::proxy

@@ -103,6 +103,8 @@ class relay {
 
   upstream_id upstream() const noexcept { return share_->id(); }
   time_point accepted() const noexcept { return accepted_; }
+  /// Most connections are over while they still are: what costs a call can wait until then.
+  bool is_young(time_point now) const noexcept { return now - accepted_ < milliseconds(1'000); }
   /// When a short read was last left unproven.
   time_point unproven_since() const noexcept { return last_bytes_; }
 
@@ -147,7 +149,6 @@ class relay {
   bool is_dead(side& at, time_point now);
   void depart();
   void finish(end_reason why);
-  void close(side& gone);
   void note(std::uint32_t flag) noexcept;
   void note_errors() noexcept;
   void tell_end(side& to);

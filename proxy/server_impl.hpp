@@ -123,9 +123,8 @@ struct server::impl {
   std::optional<time_point> watchdog_due;
   std::vector<inherited_connection> inherited;  // until `start`
   std::vector<net::endpoint>
-      inherited_upstreams;                       // until it is known whether they are still wanted
-  std::map<std::string, int> unanswered_names;   // DNS names, and how many answers are missing
-  std::vector<net::endpoint> adopted_listeners;  // they were open already
+      inherited_upstreams;                      // until it is known whether they are still wanted
+  std::map<std::string, int> unanswered_names;  // DNS names, and how many answers are missing
   outcome how_it_ends = outcome::stopped;
   bool store_was_active = false;
   bool store_is_nearly_full = false;

@@ -42,21 +42,18 @@ std::optional<std::string> server::impl::open(inheritance from_before) {
     give_up_connections(from_before);  // there is nowhere to keep them any longer
   release_unwanted(from_before);
   store.watch_over_it();
+  const auto failure = open_listeners(std::move(from_before.listeners));
+  if (failure) {
+    relays.stop_accepting();
+    store.forget_listeners();
+    give_up_connections(from_before);
+    release_unwanted(from_before);
+    store.settle(barrier_limit);
+    return failure;
+  }
   inherited = std::move(from_before.connections);
   note_inherited_upstreams();
-  auto failure = open_listeners(std::move(from_before.listeners));
-  if (!failure) return failure;
-  relays.stop_accepting();
-  store.forget_listeners();
-  for (const auto& each : std::exchange(inherited, {})) {
-    each.record->set(kept_record::aborted);
-    for (const int fd : {each.client, each.server, each.up, each.down})
-      if (fd >= 0) release({fd, {}});
-    store.count_adopted();
-    store.forget(*each.record);
-  }
-  store.settle(barrier_limit);
-  return failure;
+  return std::nullopt;
 }
 
 /// What nobody carries on leaves the store, and listeners that are not listened on any more, so
@@ -71,16 +68,16 @@ void server::impl::release_unwanted(inheritance& in) {
     in.rest.push_back({each.fd, each.name});
     return true;
   });
-  for (const auto& each : in.rest) {
+  for (const auto& each : std::exchange(in.rest, {})) {
     release(each);
     stale.insert(each.name);
   }
   for (const auto& each : in.connections) stale.erase(each.record->name());
   for (const auto& each : in.listeners) stale.erase(each.name);
   for (const auto& name : stale) store.forget(name);
-  if (in.lost > 0)
+  if (const auto lost = std::exchange(in.lost, 0); lost > 0)
     log.warn("connections of the process before could not be carried on: ended",
-             {{"connections", std::to_string(in.lost)}});
+             {{"connections", std::to_string(lost)}});
 }
 
 void server::impl::note_inherited_upstreams() {
@@ -97,6 +94,7 @@ void server::impl::note_inherited_upstreams() {
 std::optional<std::string> server::impl::open_listeners(
     std::vector<inherited_listener> from_before) {
   using copies = net::watched_fd::copies;
+  std::vector<net::endpoint> open;
   for (const auto& address : settings.listen) {
     const auto found =
         std::find_if(from_before.begin(), from_before.end(),
@@ -106,11 +104,10 @@ std::optional<std::string> server::impl::open_listeners(
     if (is_ours) store.adopt_listener(found->name);
     relays.listen(found->fd, is_ours ? copies::end_with_it : copies::left_alone);
     from_before.erase(found);
-    adopted_listeners.push_back(address);
+    open.push_back(address);
   }
   for (const auto& each : from_before) release({each.fd, each.name});  // one address twice
   for (const auto& address : settings.listen) {
-    const auto& open = adopted_listeners;
     if (std::find(open.begin(), open.end(), address) != open.end()) continue;
     std::string failure;
     if (!listen_on(address, failure)) return failure;

@@ -1,5 +1,7 @@
 #include "systemd/notify.hpp"
 
+#include "systemd/environment.hpp"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -17,13 +19,6 @@ namespace kubelane::systemd {
 namespace {
 
 constexpr std::size_t most_descriptors = 16;
-
-std::string take_environment(const char* name) {
-  const char* value = std::getenv(name);
-  std::string result = value == nullptr ? "" : value;
-  ::unsetenv(name);
-  return result;
-}
 
 }  // namespace
 

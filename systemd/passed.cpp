@@ -1,5 +1,7 @@
 #include "systemd/passed.hpp"
 
+#include "systemd/environment.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -12,13 +14,6 @@ namespace {
 
 constexpr int first = 3;
 constexpr long most = 1 << 16;
-
-std::string take_environment(const char* name) {
-  const char* value = std::getenv(name);
-  std::string result = value == nullptr ? "" : value;
-  ::unsetenv(name);
-  return result;
-}
 
 }  // namespace
 

@@ -10,14 +10,8 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
+using test::client_settings;
 using namespace std::chrono_literals;
-
-net::client_tls client_settings() {
-  net::client_tls result;
-  result.ca_pem = test::test_authority().certificate_pem();
-  result.server_name = "kubernetes.default.svc";
-  return result;
-}
 
 // The client's first flight, as a server without TLS sees it.
 std::string hello_of(const net::client_tls& settings) {

@@ -18,14 +18,8 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using net::error_code;
 using net::stream_error;
+using test::client_settings;
 using namespace std::chrono_literals;
-
-net::client_tls client_settings() {
-  net::client_tls result;
-  result.ca_pem = test::test_authority().certificate_pem();
-  result.server_name = "kubernetes.default.svc";
-  return result;
-}
 
 net::tls_context context_of(const net::client_tls& settings) {
   return *net::tls_context::client(settings);

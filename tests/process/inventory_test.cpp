@@ -1,11 +1,10 @@
 // The inventory commands, the man page and the completion, by the binary.
 
 #include "binary.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <stdlib.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -27,18 +26,11 @@ constexpr const char* three =
 
 class InventoryCommand : public testing::Test {
  protected:
-  InventoryCommand() {
-    auto name = (fs::temp_directory_path() / "kubelane-inventory-XXXXXX").string();
-    directory_ = ::mkdtemp(name.data());
-  }
-  ~InventoryCommand() override { fs::remove_all(directory_); }
-
   std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(directory_ / name) << text;
-    return (directory_ / name).string();
+    return folder.write(name, text);
   }
 
-  fs::path directory_;
+  temporary_folder folder;
 };
 
 std::string without(std::string text, const std::string& line) {
@@ -66,7 +58,7 @@ TEST_F(InventoryCommand, AnUnknownRuleOrHostExits64) {
 }
 
 TEST_F(InventoryCommand, ConfigIsAcceptedByCheck) {
-  const auto output = (directory_ / "out").string();
+  const auto output = folder / "out";
   binary made({"inventory", "config", write("good.ini", three), "--output", output});
   EXPECT_EQ(made.wait(), 0) << made.error();
   for (const char* host : {"w1", "w2"}) {
@@ -107,7 +99,7 @@ TEST_F(InventoryCommand, QuorumSaysWhatEachDomainsLossLeaves) {
 // Five nodes in 10 ms and 5,000 with host_vars in a second: the limits are wider here, for tests
 // run beside others and under sanitizers.
 TEST_F(InventoryCommand, FiveThousandNodesWithHostVarsTakeSeconds) {
-  fs::create_directory(directory_ / "host_vars");
+  fs::create_directory(folder / "host_vars");
   std::string text = three;
   for (int i = 0; i < 5000; ++i) {
     const auto name = "n" + std::to_string(i);

@@ -27,6 +27,13 @@ net::server_tls server_tls(const demo::authority& from, const demo::certificate_
   return result;
 }
 
+net::client_tls client_settings() {
+  net::client_tls result;
+  result.ca_pem = test_authority().certificate_pem();
+  result.server_name = "kubernetes.default.svc";
+  return result;
+}
+
 demo::apiserver_options apiserver_options(std::string name) {
   demo::apiserver_options result;
   result.name = std::move(name);

@@ -2,6 +2,7 @@
 
 #include "demo/apiserver_thread.hpp"
 #include "demo/certificates.hpp"
+#include "net/tls.hpp"
 
 #include <string>
 
@@ -18,6 +19,8 @@ net::server_tls server_tls(const demo::authority& from, const demo::certificate_
 
 /// `127.0.0.1`, any port, `test_tls`.
 demo::apiserver_options apiserver_options(std::string name);
+/// What a client needs to verify it.
+net::client_tls client_settings();
 
 /// An API server with these defaults, on a thread of its own.
 class fake_apiserver : public demo::apiserver_thread {

@@ -1,4 +1,5 @@
 #include "config/load.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -183,21 +184,14 @@ struct not_root {
 
 class ConfigFile : public testing::Test {
  protected:
-  ConfigFile() {
-    std::string name = std::filesystem::temp_directory_path() / "kubelane-config-XXXXXX";
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~ConfigFile() override { std::filesystem::remove_all(folder_); }
-
   std::string path(const std::string& name) const { return folder_ / name; }
 
   std::string file_of(const std::string& text) const {
-    std::ofstream(path("kubelane.yaml")) << text;
-    return path("kubelane.yaml");
+    return folder_.write("kubelane.yaml", text);
   }
 
  private:
-  std::filesystem::path folder_;
+  test::temporary_folder folder_;
 };
 
 TEST_F(ConfigFile, IsReadLikeItsText) {

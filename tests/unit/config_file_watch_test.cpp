@@ -1,4 +1,5 @@
 #include "config/file_watch.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,12 +20,7 @@ namespace fs = std::filesystem;
 /// time.
 class FileWatch : public testing::Test {
  protected:
-  FileWatch() {
-    std::string name = fs::temp_directory_path() / "kubelane-watch-XXXXXX";
-    folder_ = ::mkdtemp(name.data());
-    write("file", "a");
-  }
-  ~FileWatch() override { fs::remove_all(folder_); }
+  FileWatch() { write("file", "a"); }
 
   std::string path(const std::string& name) const { return folder_ / name; }
   void write(const std::string& name, const std::string& text) const {
@@ -45,7 +41,7 @@ class FileWatch : public testing::Test {
   }
 
  private:
-  fs::path folder_;
+  test::temporary_folder folder_;
 };
 
 TEST_F(FileWatch, WhatIsThereAtFirstIsNoChange) {

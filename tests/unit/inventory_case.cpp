@@ -1,8 +1,5 @@
 #include "inventory_case.hpp"
 
-#include <stdlib.h>
-
-#include <fstream>
 #include <sstream>
 
 namespace kubelane::test {
@@ -10,21 +7,14 @@ namespace kubelane::test {
 namespace fs = std::filesystem;
 
 inventory_files::inventory_files(const std::map<std::string, std::string>& files) {
-  auto name = (fs::temp_directory_path() / "kubelane-inventory-XXXXXX").string();
-  directory_ = ::mkdtemp(name.data());
   for (const auto& [file, text] : files) {
-    fs::create_directories((directory_ / file).parent_path());
-    std::ofstream(directory_ / file, std::ios::binary) << text;
+    fs::create_directories(fs::path(path(file)).parent_path());
+    folder_.write(file, text);
   }
 }
 
-inventory_files::~inventory_files() {
-  std::error_code ignored;
-  fs::remove_all(directory_, ignored);
-}
-
 std::string inventory_files::path(std::string_view name) const {
-  return (directory_ / name).string();
+  return folder_ / name;
 }
 
 inventory::reading inventory_files::read(const std::vector<std::string>& sources) const {

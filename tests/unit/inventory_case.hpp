@@ -1,6 +1,7 @@
 #pragma once
 
 #include "inventory/sources.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <filesystem>
 #include <map>
@@ -14,9 +15,6 @@ namespace kubelane::test {
 class inventory_files {
  public:
   explicit inventory_files(const std::map<std::string, std::string>& files);
-  inventory_files(const inventory_files&) = delete;
-  inventory_files& operator=(const inventory_files&) = delete;
-  ~inventory_files();
 
   std::string path(std::string_view name) const;
 
@@ -24,7 +22,7 @@ class inventory_files {
   inventory::reading read(const std::vector<std::string>& sources) const;
 
  private:
-  std::filesystem::path directory_;
+  temporary_folder folder_;
 };
 
 /// Reads an inventory of one file.

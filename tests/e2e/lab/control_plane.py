@@ -19,6 +19,33 @@ WORKER_ADDRESS = "10.77.0.21"
 ADDRESSES = {"cp1": "10.77.0.11", "cp2": "10.77.0.12", "cp3": "10.77.0.13"}
 
 
+def api_options(folder, authority, certificate, key):
+    """A kube-apiserver's, wherever it runs; `folder` has tokens.csv and the key pair `accounts`."""
+    return ["--secure-port=6443", f"--tls-cert-file={certificate}", f"--tls-private-key-file={key}",
+            f"--client-ca-file={authority.certificate}", f"--token-auth-file={folder / 'tokens.csv'}",
+            "--service-account-issuer=https://kubernetes.default.svc", "--api-audiences=api",
+            f"--service-account-key-file={folder / 'accounts.pub'}",
+            f"--service-account-signing-key-file={folder / 'accounts.key'}",
+            "--authorization-mode=Node,RBAC", "--service-cluster-ip-range=10.96.0.0/16"]
+
+
+def admin_token(folder):
+    """A new one, put into `folder` for the kube-apiservers."""
+    token = secrets.token_hex(16)
+    (folder / "tokens.csv").write_text(f'{token},admin,1,"system:masters"\n')
+    return token
+
+
+def kubeconfig(address, authority, token):
+    return json.dumps({
+        "apiVersion": "v1", "kind": "Config", "current-context": "lab",
+        "clusters": [{"name": "lab", "cluster": {"server": f"https://{address}:6443",
+                                                 "certificate-authority": str(authority.certificate)}}],
+        "users": [{"name": "admin", "user": {"token": token}}],
+        "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "admin"}}],
+    })
+
+
 class Server:
     """One control-plane host."""
 
@@ -49,18 +76,12 @@ class Server:
         ], self.cluster.logs / f"{self.name}-etcd.log")
 
     def start_api(self, *options, certificate=None, key=None):
-        folder = self.cluster.folder
         self.api = Process(self.host, [
             self.cluster.programs / "kube-apiserver",
             f"--etcd-servers={self.cluster.etcd_servers}", f"--advertise-address={self.address}",
-            "--bind-address=0.0.0.0", "--secure-port=6443",
-            f"--tls-cert-file={certificate or self.certificate}", f"--tls-private-key-file={key or self.key}",
-            f"--client-ca-file={self.cluster.authority.certificate}", f"--token-auth-file={folder / 'tokens.csv'}",
-            "--service-account-issuer=https://kubernetes.default.svc", "--api-audiences=api",
-            f"--service-account-key-file={folder / 'accounts.pub'}",
-            f"--service-account-signing-key-file={folder / 'accounts.key'}",
-            "--authorization-mode=Node,RBAC", "--service-cluster-ip-range=10.96.0.0/16",
-            "--endpoint-reconciler-type=lease", f"--cert-dir={folder / self.name}", *self.cluster.api_options, *options,
+            "--bind-address=0.0.0.0", "--endpoint-reconciler-type=lease",
+            *api_options(self.cluster.folder, self.cluster.authority, certificate or self.certificate, key or self.key),
+            f"--cert-dir={self.cluster.folder / self.name}", *self.cluster.api_options, *options,
         ], self.api_log)
 
     def rebuild(self):
@@ -127,8 +148,7 @@ class Cluster:
         self.authority = Authority(folder, "ca")
         self.etcd_servers = OWN_ETCD
         self.api_options = ()
-        self.token = secrets.token_hex(16)
-        (folder / "tokens.csv").write_text(f'{self.token},admin,1,"system:masters"\n')
+        self.token = admin_token(folder)
         key_pair(folder, "accounts")
         self.tls = ssl.create_default_context(cafile=self.authority.certificate)
         self.switch = Switch("real")
@@ -138,13 +158,7 @@ class Cluster:
             self.write_kubeconfig(address)
 
     def write_kubeconfig(self, address):
-        (self.folder / f"{address}.kubeconfig").write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "lab",
-            "clusters": [{"name": "lab", "cluster": {"server": f"https://{address}:6443",
-                                                     "certificate-authority": str(self.authority.certificate)}}],
-            "users": [{"name": "admin", "user": {"token": self.token}}],
-            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "admin"}}],
-        }))
+        (self.folder / f"{address}.kubeconfig").write_text(kubeconfig(address, self.authority, self.token))
 
     def start(self):
         for server in self.servers:

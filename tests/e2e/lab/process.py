@@ -6,13 +6,13 @@ import subprocess
 import time
 
 
-def wait_until(claim, what, limit):
-    """Waits until `claim()` is true; raises after `limit` seconds, naming what did not come true."""
+def wait_until(claim, what, limit, every=0.1):
+    """Looks every so many seconds until `claim()` is true; raises after `limit`, naming what did not come true."""
     deadline = time.monotonic() + limit
     while not claim():
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what}: not within {limit} s")
-        time.sleep(0.1)
+        time.sleep(every)
 
 
 class Process:

@@ -1,19 +1,15 @@
 """A booted systemd in a container of its own, without network but its loopback."""
 
+import functools
 import os
 import pathlib
 import signal
 import subprocess
-import time
+
+from lab import process
 
 
-def wait_until(claim, what, limit):
-    """Waits until `claim()` is true; raises after `limit` seconds, naming what did not come true."""
-    deadline = time.monotonic() + limit
-    while not claim():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not within {limit} s")
-        time.sleep(0.02)
+wait_until = functools.partial(process.wait_until, every=0.02)  # seconds; what happens here is quick
 
 
 class Container:

@@ -1,7 +1,7 @@
 """The package's life, and the node's boot."""
 
 from container import wait_until
-from lab import BINARY, CONFIG, GOOD, PREVIOUS
+from stage import BINARY, CONFIG, GOOD, PREVIOUS
 
 BROKEN = "version: 1\nupstreams: [\n"
 UNITS = "/etc/systemd/system"

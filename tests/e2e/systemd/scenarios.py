@@ -6,7 +6,7 @@ import time
 import kubelets
 import life
 from container import wait_until
-from lab import BINARY, CONFIG, GOOD, PREVIOUS
+from stage import BINARY, CONFIG, GOOD, PREVIOUS
 from load import CONNECTIONS, PORT
 
 RESTART = (50, 100)  # milliseconds: median and longest stall of a ping

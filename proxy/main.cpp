@@ -2,11 +2,27 @@
 
 #include <CLI/CLI.hpp>
 
+#include <string>
+
+namespace {
+
+/// The library asks for a command, and does not say that the word that was given is none.
+std::string explain(const CLI::App* app, const CLI::Error& error) {
+  auto text = CLI::FailureMessage::simple(app, error);
+  const auto unknown = app->remaining(true);
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) && !unknown.empty())
+    text = "`" + unknown.front() + "` is not known here. " + text;
+  return text;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace kubelane::commands;
   CLI::App app("kubelane: a node-local load balancer for the Kubernetes API", "kubelane");
   app.set_version_flag("--version", "kubelane " KUBELANE_VERSION);
   app.require_subcommand(1);
+  app.failure_message(explain);
   int status = 0;
   add_run(app, status);
   add_check(app, status);

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace kubelane::test {
 namespace {
 
@@ -12,6 +15,14 @@ TEST(Command, WithoutArgumentsSaysWhatItTakesAndExits64) {
   binary run({});
   EXPECT_EQ(run.wait(), 64);
   EXPECT_NE(run.error().find("subcommand is required"), std::string::npos) << run.error();
+}
+
+TEST(Command, AWordThatIsNoCommandIsNamed) {
+  for (const auto& words : {std::vector<std::string>{"frob"}, {"inventory", "frob"}}) {
+    binary run(words);
+    EXPECT_EQ(run.wait(), 64);
+    EXPECT_NE(run.error().find("`frob` is not known here"), std::string::npos) << run.error();
+  }
 }
 
 TEST(Command, HelpAndVersionExitZero) {

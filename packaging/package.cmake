@@ -34,6 +34,9 @@ install(FILES ${packaging}/kubelane.bash
 install(FILES ${staging}/kubelane.1.gz DESTINATION share/man/man1)
 install(FILES ${staging}/changelog.Debian.gz ${staging}/changelog.gz ${packaging}/debian/copyright
   DESTINATION share/doc/kubelane)
+install(FILES ${PROJECT_SOURCE_DIR}/docs/configuration.md ${PROJECT_SOURCE_DIR}/docs/operating.md
+  ${PROJECT_SOURCE_DIR}/docs/metrics.md ${PROJECT_SOURCE_DIR}/docs/inventory.md
+  DESTINATION share/doc/kubelane)
 install(FILES ${packaging}/config.example.yaml
   DESTINATION share/doc/kubelane/examples RENAME config.yaml)
 

@@ -1,4 +1,4 @@
-"""The three tables of the README, each measured side by side: one fault hits all proxies at once.
+"""The three tables of docs/benchmark.md, each measured side by side: one fault hits all proxies at once.
 
     table           cells, bounds, and how they are printed
     rig             runs rows on racks, several at once

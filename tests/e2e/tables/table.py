@@ -53,7 +53,7 @@ class Table:
         return sum(bool(row.misses()) for row in self.rows.values())
 
     def print(self, versions):
-        """As Markdown, so that the README shows what was printed."""
+        """As Markdown, so that docs/benchmark.md shows what was printed."""
         print(f"\n### {self.title}\n\n{' / '.join(self.measures)}: the worst of (so many) runs.\n")
         print("| fault | " + " | ".join(self.columns.values()) + " | bound for kubelane | |")
         print("|---" * (len(self.columns) + 3) + "|")

@@ -100,7 +100,7 @@ std::vector<failure_domain> domains_of(const cluster& seen) {
   }
   const int members = static_cast<int>(seen.etcd.size());
   for (auto& one : result)
-    one.survives = quorum::met(members, members - static_cast<int>(one.members.size()));
+    one.survives = quorum::lose({members, members}, static_cast<int>(one.members.size())).met();
   return result;
 }
 
@@ -134,9 +134,10 @@ void check_failed(const model& in, const cluster& seen, const check_options& how
     if (std::find(how.failed.begin(), how.failed.end(), one.name) != how.failed.end())
       etcd.failed.push_back(one.name);
   const int members = static_cast<int>(seen.etcd.size());
-  const int left = members - static_cast<int>(etcd.failed.size());
-  etcd.held = quorum::met(members, left);
-  etcd.spare = quorum::spare(members, left);
+  const auto after = quorum::lose({members, members}, static_cast<int>(etcd.failed.size()));
+  const int left = after.up;
+  etcd.held = after.met();
+  etcd.spare = after.spare();
   if (!etcd.held && !how.failed.empty())
     findings.push_back({"quorum-lost", severity::error, "", place_of_group(in, "etcd"),
                         "without " + join(etcd.failed) + ", " + std::to_string(left) + " of " +

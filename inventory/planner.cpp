@@ -1,12 +1,18 @@
 #include "inventory/planner.hpp"
 
-#include "health/quorum.hpp"
-
 #include <algorithm>
 
 namespace kubelane::inventory {
 
 namespace quorum_of = health::quorum;
+
+namespace {
+
+quorum_state state_of(quorum_of::standing now) {
+  return {now.members, quorum_of::majority(now.members), std::max(0, now.spare())};
+}
+
+}  // namespace
 
 planner::planner(end before, end after, names failed, plan& into)
     : before_(std::move(before)),
@@ -40,31 +46,29 @@ names planner::lost_now() const {
   names lost;
   for (const auto& one : now_.etcd)
     if (!answers(one)) lost.push_back(one);
-  const int members = static_cast<int>(now_.etcd.size());
-  const bool held = quorum_of::met(members, members - static_cast<int>(lost.size()));
-  return held ? names{} : lost;
+  return standing().met() ? names{} : lost;
+}
+
+quorum_of::standing planner::standing() const {
+  const auto up = std::count_if(now_.etcd.begin(), now_.etcd.end(),
+                                [this](const std::string& one) { return answers(one); });
+  return {static_cast<int>(now_.etcd.size()), static_cast<int>(up)};
 }
 
 quorum_state planner::quorum() const {
-  const int members = static_cast<int>(now_.etcd.size());
-  const auto up = std::count_if(now_.etcd.begin(), now_.etcd.end(),
-                                [this](const std::string& one) { return answers(one); });
-  return {members, quorum_of::majority(members),
-          std::max(0, quorum_of::spare(members, static_cast<int>(up)))};
+  return state_of(standing());
 }
 
 // A member counts from the moment it is added, and answers only once it has caught up.
 quorum_state planner::quorum_while_adding(int members) const {
-  const auto now = quorum();
-  const int up = now.majority + now.tolerated;
-  quorum_state worst{now.members + 1, quorum_of::majority(now.members + 1),
-                     std::max(0, quorum_of::spare(now.members + 1, up))};
+  auto next = quorum_of::add(standing());
+  auto worst = next;
   for (int i = 2; i <= members; ++i) {
-    const int spare = std::max(0, quorum_of::spare(now.members + i, up + i - 1));
-    if (spare < worst.tolerated)
-      worst = {now.members + i, quorum_of::majority(now.members + i), spare};
+    ++next.up;  // the one before it has caught up
+    next = quorum_of::add(next);
+    if (next.spare() < worst.spare()) worst = next;
   }
-  return worst;
+  return state_of(worst);
 }
 
 plan_step planner::start(std::string what) const {
@@ -177,14 +181,10 @@ void planner::remove_servers() {
 
 bool planner::may_remove_member(const std::string& host) {
   if (!contains(now_.etcd, host)) return true;
-  const int left = static_cast<int>(now_.etcd.size()) - 1;
-  const auto now = quorum();
-  const int up = now.majority + now.tolerated - (answers(host) ? 1 : 0);
-  if (quorum_of::met(left, up)) return true;
-  refuse("remove " + host + " from etcd",
-         "quorum-lost: of the " + std::to_string(left) + " members left, " + std::to_string(up) +
-             " would answer, and a majority is " + std::to_string(quorum_of::majority(left)) +
-             ": nothing could be written");
+  using quorum_of::member_is;
+  const auto after = quorum_of::remove(standing(), answers(host) ? member_is::up : member_is::down);
+  if (after.met()) return true;
+  refuse("remove " + host + " from etcd", "quorum-lost: " + quorum_of::removal_in_words(after));
   return false;
 }
 

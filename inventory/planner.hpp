@@ -1,5 +1,6 @@
 #pragma once
 
+#include "health/quorum.hpp"
 #include "inventory/plan.hpp"
 
 #include <string>
@@ -28,6 +29,7 @@ class planner {
  private:
   bool refused() const { return into_.refused.has_value(); }
   bool answers(const std::string& host) const { return !contains(failed_, host); }
+  health::quorum::standing standing() const;
   quorum_state quorum() const;
   quorum_state quorum_while_adding(int members) const;
   names lost_now() const;

@@ -63,7 +63,7 @@ quorum_view quorum_of(const pool_status& status) {
     if (one.state == health::state::ready) ++view.ready;
   }
   view.majority = health::quorum::majority(view.members);
-  view.spare = view.ready - view.majority;
+  view.spare = health::quorum::spare(view.members, view.ready);
   return view;
 }
 
@@ -81,6 +81,8 @@ std::string to_json(const status_document& document) {
     quorum["majority"] = document.quorum->majority;
     quorum["ready"] = document.quorum->ready;
     quorum["spare"] = document.quorum->spare;
+    quorum["verdict"] =
+        health::quorum::in_words({document.quorum->members, document.quorum->ready});
     result["quorum"] = std::move(quorum);
   } else {
     result["quorum"] = nullptr;

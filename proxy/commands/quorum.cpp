@@ -27,11 +27,21 @@ struct quorum_options {
   std::vector<std::string> domains;  ///< each `NAME=N`
 };
 
+// What the loss of one of `zones` does to writes, with the members spread as evenly as can be.
+const char* after_a_zone(int members, int zones) {
+  return quorum::lose({members, members}, quorum::largest_share(members, zones)).met() ? "go on"
+                                                                                       : "stop";
+}
+
 void print(const std::vector<int>& members) {
-  std::cout << "MEMBERS  MAJORITY  TOLERATES\n";
-  for (const int count : members)
+  std::cout << "                              WRITES AFTER THE LOSS OF ONE ZONE OF\n"
+               "MEMBERS  MAJORITY  TOLERATES       1       2       3\n";
+  for (const int count : members) {
     std::cout << std::setw(7) << count << std::setw(10) << quorum::majority(count) << std::setw(11)
-              << quorum::tolerated(count) << '\n';
+              << quorum::tolerated(count);
+    for (const int zones : {1, 2, 3}) std::cout << std::setw(8) << after_a_zone(count, zones);
+    std::cout << '\n';
+  }
 }
 
 // What each domain's loss leaves.
@@ -41,14 +51,9 @@ void print(const std::vector<domain>& domains) {
   std::cout << members << " members, majority " << quorum::majority(members) << ", tolerates "
             << quorum::tolerated(members) << "\nLOST        LEFT  WRITES\n";
   for (const auto& one : domains) {
-    const int left = members - one.members;
-    const int spare = quorum::spare(members, left);
-    std::cout << std::left << std::setw(10) << one.name << std::right << std::setw(6) << left
-              << "  ";
-    if (quorum::met(members, left))
-      std::cout << "go on, " << spare << " more may be lost\n";
-    else
-      std::cout << "stop, " << -spare << " short of a majority\n";
+    const auto after = quorum::lose({members, members}, one.members);
+    std::cout << std::left << std::setw(10) << one.name << std::right << std::setw(6) << after.up
+              << "  " << quorum::writes_in_words(after) << '\n';
   }
 }
 

@@ -1,5 +1,7 @@
 #include "proxy/commands/status_table.hpp"
 
+#include "health/quorum.hpp"
+
 #include <boost/json.hpp>
 
 #include <algorithm>
@@ -70,11 +72,9 @@ std::string summary(const json::object& status) {
   const auto* quorum = status.if_contains("quorum");
   if (quorum != nullptr && quorum->is_object()) {
     const auto& view = quorum->as_object();
-    const auto spare = view.at("spare").to_number<int>();
-    text += "control plane: " + text_of(view, "ready") + " of " + text_of(view, "members") +
-            " ready, majority " + text_of(view, "majority") + ", ";
-    text += spare < 0 ? "no quorum" : std::to_string(spare) + " more may fail";
-    text += '\n';
+    const health::quorum::standing now{view.at("members").to_number<int>(),
+                                       view.at("ready").to_number<int>()};
+    text += "control plane: " + health::quorum::in_words(now) + '\n';
   }
   return text;
 }

@@ -94,6 +94,12 @@ TEST_F(InventoryCommand, QuorumSaysWhatEachDomainsLossLeaves) {
   EXPECT_THAT(quorum.out(), AllOf(HasSubstr("3 members, majority 2, tolerates 1"),
                                   HasSubstr("stop, 1 short of a majority")));
   EXPECT_EQ(binary({"quorum", "--domains", "a"}).wait(), 64);
+  // Members, majority, tolerated; writes after the loss of one of one, two, three zones.
+  binary table({"quorum", "2", "3"});
+  EXPECT_EQ(table.wait(), 0);
+  EXPECT_THAT(table.out(),
+              AllOf(HasSubstr("      2         2          0    stop    stop    stop\n"),
+                    HasSubstr("      3         2          1    stop    stop   go on\n")));
 }
 
 // Five nodes in 10 ms and 5,000 with host_vars in a second: the limits are wider here, for tests

@@ -43,5 +43,47 @@ TEST(Quorum, AnEmptyClusterHasNone) {
   EXPECT_FALSE(met(0, 0));
 }
 
+TEST(Quorum, ALossLeavesTheMembershipARemovalDoesNot) {
+  EXPECT_EQ(lose({5, 5}, 2), (standing{5, 3}));
+  EXPECT_EQ(remove({5, 4}, member_is::up), (standing{4, 3}));
+  EXPECT_EQ(remove({5, 4}, member_is::down), (standing{4, 4}));
+  EXPECT_EQ(add({3, 3}), (standing{4, 3}));
+}
+
+TEST(Quorum, RemovingALivingMemberBesideADeadOneLosesIt) {
+  EXPECT_TRUE(remove({3, 2}, member_is::down).met());
+  EXPECT_FALSE(remove({3, 2}, member_is::up).met());
+  EXPECT_FALSE(remove({1, 1}, member_is::up).met());
+}
+
+TEST(Quorum, IsSaidInOneSentence) {
+  EXPECT_EQ(in_words({3, 3}), "3 of 3 ready: quorum survives one failure");
+  EXPECT_EQ(in_words({5, 5}), "5 of 5 ready: quorum survives two failures");
+  EXPECT_EQ(in_words({5, 4}), "4 of 5 ready: quorum survives one more failure");
+  EXPECT_EQ(in_words({3, 2}), "2 of 3 ready: one more failure loses quorum");
+  EXPECT_EQ(in_words({1, 1}), "1 of 1 ready: one failure loses quorum");
+  EXPECT_EQ(in_words({2, 2}, "up"), "2 of 2 up: one failure loses quorum");
+  EXPECT_EQ(in_words({5, 1}), "1 of 5 ready: quorum is lost, two short of a majority");
+  EXPECT_EQ(in_words({}), "no members");
+}
+
+TEST(Quorum, SaysWhyARemovalMustNotBe) {
+  EXPECT_EQ(removal_in_words({2, 1}),
+            "of the 2 members left, 1 would answer, and a majority is 2: nothing could be written");
+  EXPECT_EQ(removal_in_words({0, 0}), "it is the only member: nothing would be left");
+}
+
+// One zone or two never survive the loss of one; three do, but for four members, of which one zone
+// has two.
+TEST(Quorum, OnlyThreeZonesSurviveTheLossOfOne) {
+  for (int members = 1; members <= 9; ++members)
+    for (int zones = 1; zones <= 2; ++zones)
+      EXPECT_FALSE(lose({members, members}, largest_share(members, zones)).met()) << members;
+  for (const int members : {3, 5, 6, 7, 9})
+    EXPECT_TRUE(lose({members, members}, largest_share(members, 3)).met()) << members;
+  for (const int members : {1, 2, 4})
+    EXPECT_FALSE(lose({members, members}, largest_share(members, 3)).met()) << members;
+}
+
 }  // namespace
 }  // namespace kubelane::health::quorum

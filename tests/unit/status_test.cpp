@@ -61,6 +61,8 @@ TEST(StatusJson, HasTheDocumentedShape) {
   const auto& event = parsed.at("events").at(0);
   EXPECT_EQ(event.at("at").as_string(), "2023-11-14T22:13:20.123Z");
   EXPECT_EQ(event.at("to").as_string(), "not_ready");
+  EXPECT_EQ(parsed.at("quorum").at("verdict").as_string(),
+            "2 of 3 ready: one more failure loses quorum");
 }
 
 TEST(StatusJson, QuorumCountsReadyOnesAndWhatMayStillFail) {
@@ -87,7 +89,7 @@ TEST(StatusTable, ShowsEveryUpstreamTheQuorumAndTheLastChange) {
       {1'700'000'000'123, "cp2", "ready", "not_ready", "etcd"}};
   const auto text = commands::status_table(to_json(document_of(events)), commands::colour::off);
   EXPECT_NE(text.find("kubelane 9.9: ready, 7 connections"), std::string::npos) << text;
-  EXPECT_NE(text.find("2 of 3 ready, majority 2, 0 more may fail"), std::string::npos) << text;
+  EXPECT_NE(text.find("2 of 3 ready: one more failure loses quorum"), std::string::npos) << text;
   EXPECT_NE(text.find("cp2   10.0.0.1:6443  not_ready"), std::string::npos) << text;
   EXPECT_NE(text.find("2023-11-14 22:13:20"), std::string::npos) << text;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);

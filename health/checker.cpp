@@ -123,7 +123,7 @@ probe_events checker::impl::events_of(entry& of) {
 
 void checker::impl::probe_all_now() {
   for (auto& one : entries) {
-    one.schedule.asked();
+    one.schedule.asked_anew();
     one.probes->wake();
   }
 }
@@ -140,9 +140,10 @@ void checker::impl::cancel() {
 
 asio::awaitable<void> checker::impl::watch_over(std::list<entry>::iterator which) {
   while (!which->leaving) {
-    which->schedule.started();
-    auto probing_it = which->probes->probe(probing);
+    const auto why = which->schedule.started();
+    auto probing_it = which->probes->probe(probing, why);
     auto report = co_await std::move(probing_it);
+    which->schedule.ended();
     deliver(*which, std::move(report));
     auto resting = rest(*which);
     co_await std::move(resting);
@@ -240,8 +241,12 @@ void checker::remove(checker_key key) {
 void checker::probe_now(checker_key key, connection over) {
   auto* which = impl_->find(key);
   if (!which) return;
-  if (over == connection::fresh) which->probes->renew();
-  which->schedule.asked();
+  if (over == connection::fresh) {
+    which->probes->renew();
+    which->schedule.asked_anew();
+  } else {
+    which->schedule.asked();
+  }
   which->probes->wake();
 }
 

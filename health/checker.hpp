@@ -63,7 +63,8 @@ class checker {
     any,
     fresh,  ///< does it accept new ones?
   };
-  /// Probes it at once; after the probe that is running, if one is. Unknown keys are passed over.
+  /// Probes it at once. A probe that is running will do, but not for `fresh`: then there is one
+  /// more after it. Unknown keys are passed over.
   void probe_now(checker_key key, connection over = connection::any);
 
   /// Lets running probes finish (half a second at most) and ends every connection in order, while

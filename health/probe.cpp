@@ -46,19 +46,20 @@ time_point prober::phase_deadline(const probe_settings& settings) const {
   return clock::now() + phase_limit(settings.timeout, round_trip_);
 }
 
-bool prober::must_renew() const {
-  if (held_->answers() >= answers_per_connection) return true;
+bool prober::must_renew(probe_schedule::reason why) const {
+  const bool usual = why == probe_schedule::reason::interval;
+  if (usual && held_->answers() >= answers_per_connection) return true;
   return held_->secured() && !held_->secured_under(identity_.context());
 }
 
-asio::awaitable<probe_report> prober::probe(probe_settings settings) {
+asio::awaitable<probe_report> prober::probe(probe_settings settings, probe_schedule::reason why) {
   if (settings.mode == config::probe_mode::tcp) {
     auto connecting = connect_only(settings);
     co_return co_await std::move(connecting);
   }
   const auto started = clock::now();
   const bool renew = std::exchange(renew_, false);
-  if (held_ && !renew && !must_renew()) {
+  if (held_ && !renew && !must_renew(why)) {
     const bool used_before = held_->answers() > 0;
     auto asking = ask(std::move(held_), settings, started);
     auto report = co_await std::move(asking);

@@ -3,6 +3,7 @@
 #include "config/config.hpp"
 #include "health/evidence.hpp"
 #include "health/probe_connection.hpp"
+#include "health/probe_schedule.hpp"
 #include "net/credentials.hpp"
 #include "net/descriptor_reserve.hpp"
 #include "net/endpoint.hpp"
@@ -43,8 +44,10 @@ class prober {
   prober(const prober&) = delete;
   prober& operator=(const prober&) = delete;
 
-  /// Asks once. Each phase is limited by `phase_limit`.
-  asio::awaitable<probe_report> probe(probe_settings settings);
+  /// Asks once. Each phase is limited by `phase_limit`. One that somebody asked for goes over the
+  /// held connection even if the thirty are over: a host's silence shows only there.
+  asio::awaitable<probe_report> probe(
+      probe_settings settings, probe_schedule::reason why = probe_schedule::reason::interval);
 
   enum class rest_end {
     elapsed,
@@ -81,7 +84,7 @@ class prober {
   asio::awaitable<net::error_code> run_phases(probe_connection& over, probe_settings settings,
                                               probe_report& report);
   void conclude(probe_report& report, connection_ptr connection, net::error_code error);
-  bool must_renew() const;
+  bool must_renew(probe_schedule::reason why) const;
   void keep_as_witness(connection_ptr connection, std::string path, probe_report given_up);
   asio::awaitable<void> witness(connection_ptr connection, std::string path, probe_report given_up);
   void tell_late_answer(probe_connection& from, probe_report given_up);

@@ -2,23 +2,33 @@
 
 #include "health/evidence.hpp"
 
+#include <utility>
+
 namespace kubelane::health {
 
 /// When one upstream is probed next. Pure: time and randomness are arguments.
 ///
-/// Due at once when made. While a probe runs nothing is due; a wish during it is kept, so that a
-/// probe starts after the evidence that asked for it.
+/// Due at once when made. While a probe runs nothing is due.
 class probe_schedule {
  public:
-  /// A probe starts now.
-  void started() noexcept {
-    asked_ = false;
+  enum class reason { interval, asked };
+  /// A probe starts now. Returns why.
+  reason started() noexcept {
+    running_ = true;
     reconnected_ = false;
+    return std::exchange(asked_, false) ? reason::asked : reason::interval;
   }
+  /// It has a result.
+  void ended() noexcept { running_ = false; }
   /// It was reported, and the next one may wait this long.
   void reported(time_point now, milliseconds delay) noexcept { due_ = now + delay; }
-  /// Somebody wants to know sooner.
-  void asked() noexcept { asked_ = true; }
+  /// Somebody wants to know sooner. A probe that runs is soon enough: whoever needs one that began
+  /// later says so when it is reported. One more right behind it would be in the way of that.
+  void asked() noexcept {
+    if (!running_) asked_ = true;
+  }
+  /// The same, but a probe that runs will not do.
+  void asked_anew() noexcept { asked_ = true; }
 
   enum class after_loss {
     reconnect,  ///< TCP alone, at once
@@ -41,6 +51,7 @@ class probe_schedule {
 
  private:
   time_point due_{};
+  bool running_ = false;
   bool asked_ = false;
   bool reconnected_ = false;  // since the last probe
 };

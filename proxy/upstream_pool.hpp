@@ -46,7 +46,7 @@ struct wanted_upstream {
 // What the pool asks of its owner. Each names the upstream by id.
 
 /// Probe it as soon as possible instead of waiting for the interval. If a probe is in flight,
-/// nothing needs to be done: `report_probe` asks again if that one began too early.
+/// nothing needs to be done but for `fresh`: `report_probe` asks again if that one began too early.
 struct probe_now {
   upstream_id id;
   /// On a new connection, after the probe in flight if there is one: a client was refused, and what

@@ -46,14 +46,26 @@ TEST_F(Checker, AWishIsProbedAtOnce) {
   EXPECT_TRUE(reported(2, 500ms));
 }
 
-TEST_F(Checker, WishesDuringAProbeStartOneMoreAfterIt) {
+TEST_F(Checker, AProbeThatRunsIsSoonEnough) {
+  settle();
+  server.answer("/readyz", {.delay = 150ms});
+  checker().probe_now(cp1);
+  pass(50ms);
+  checker().probe_now(cp1);
+  ASSERT_TRUE(reported(2));
+  pass(400ms);
+  EXPECT_EQ(reports.size(), 2u);
+}
+
+TEST_F(Checker, WishesForAFreshOneDuringAProbeStartOneMoreAfterIt) {
+  using connection = health::checker::connection;
   settle();
   server.answer("/readyz", {.delay = 150ms});
   checker().probe_now(cp1);
   pass(50ms);
   const auto evidence = clock::now();
-  checker().probe_now(cp1);
-  checker().probe_now(cp1);
+  checker().probe_now(cp1, connection::fresh);
+  checker().probe_now(cp1, connection::fresh);
   ASSERT_TRUE(reported(3));
   pass(400ms);
   EXPECT_EQ(reports.size(), 3u);

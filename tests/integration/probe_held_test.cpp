@@ -35,6 +35,14 @@ TEST_F(HeldProbe, EveryThirtiethProbeIsOnAFreshConnectionThatResumes) {
   EXPECT_EQ(seen.cut, 0u);
 }
 
+TEST_F(HeldProbe, AProbeThatWasAskedForDoesNotWaitForAFreshConnection) {
+  for (int i = 0; i < 30; ++i) ASSERT_EQ(probe().result, outcome::passed);
+  EXPECT_EQ(probe(health::probe_schedule::reason::asked).result, outcome::passed);
+  EXPECT_EQ(server.counters().accepted, 1u);
+  EXPECT_EQ(probe().result, outcome::passed);
+  EXPECT_EQ(server.counters().accepted, 2u);
+}
+
 TEST_F(HeldProbe, FailedProbesEndInOrderToo) {
   server.answer("/readyz", demo::failing_readyz({"etcd"}));
   for (int i = 0; i < 5; ++i) ASSERT_EQ(probe().result, outcome::not_ready);

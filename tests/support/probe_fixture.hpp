@@ -41,10 +41,11 @@ class probe_fixture : public testing::Test {
     return *probes;
   }
 
-  health::probe_report probe() {
+  health::probe_report probe(
+      health::probe_schedule::reason why = health::probe_schedule::reason::interval) {
     health::probe_report result;
     run(io, [&]() -> boost::asio::awaitable<void> {
-      auto probing = prober().probe(settings);
+      auto probing = prober().probe(settings, why);
       result = co_await std::move(probing);
     }());
     return result;

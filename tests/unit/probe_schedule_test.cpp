@@ -28,12 +28,41 @@ TEST(ProbeSchedule, AWishIsDueAtOnce) {
   EXPECT_TRUE(schedule.is_due(t0));
 }
 
-TEST(ProbeSchedule, AWishDuringAProbeStartsAnotherAfterIt) {
+TEST(ProbeSchedule, AWishDuringAProbeIsFulfilledByIt) {
   probe_schedule schedule;
   schedule.started();
   schedule.asked();
+  schedule.ended();
+  schedule.reported(t0, 1s);
+  EXPECT_FALSE(schedule.is_due(t0));
+}
+
+TEST(ProbeSchedule, AWishForANewOneDuringAProbeStartsAnotherAfterIt) {
+  probe_schedule schedule;
+  schedule.started();
+  schedule.asked_anew();
+  schedule.ended();
   schedule.reported(t0, 1s);
   EXPECT_TRUE(schedule.is_due(t0));
+}
+
+TEST(ProbeSchedule, AWishBetweenAProbesEndAndItsReportIsKept) {
+  probe_schedule schedule;
+  schedule.started();
+  schedule.ended();
+  schedule.asked();
+  schedule.reported(t0, 1s);
+  EXPECT_TRUE(schedule.is_due(t0));
+}
+
+TEST(ProbeSchedule, KnowsWhetherAProbeWasAskedFor) {
+  probe_schedule schedule;
+  EXPECT_EQ(schedule.started(), probe_schedule::reason::interval);
+  schedule.ended();
+  schedule.asked();
+  EXPECT_EQ(schedule.started(), probe_schedule::reason::asked);
+  schedule.ended();
+  EXPECT_EQ(schedule.started(), probe_schedule::reason::interval);
 }
 
 TEST(ProbeSchedule, AWishIsFulfilledByTheNextProbe) {

@@ -36,13 +36,31 @@ void bind_to_loopback_device(int fd) {
   setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, loopback_device, sizeof loopback_device);
 }
 
-int bind_and_listen(int fd, const net::endpoint& where) {
+int bind_to(int fd, const net::endpoint& where) {
   set_flag(fd, SOL_SOCKET, SO_REUSEADDR);
   if (where.address().is_v6()) set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY);
   if (net::is_loopback(where)) bind_to_loopback_device(fd);
   const auto address = net::to_address(where);
-  if (bind(fd, address.get(), address.size) != 0 || listen(fd, backlog) != 0) return errno;
-  return 0;
+  return bind(fd, address.get(), address.size) == 0 ? 0 : errno;
+}
+
+boost::system::result<int> open_bound(const net::endpoint& where) {
+  const int fd = net::open_tcp(where);
+  const int error = fd < 0 ? errno : bind_to(fd, where);
+  if (error == 0) return fd;
+  if (fd >= 0) close(fd);
+  return boost::system::error_code(error, boost::system::system_category());
+}
+
+void start_listening(boost::system::result<int>& socket) {
+  if (!socket || listen(*socket, backlog) == 0) return;
+  const int error = errno;
+  close(*socket);
+  socket = boost::system::error_code(error, boost::system::system_category());
+}
+
+bool is_in_use(const boost::system::result<int>& socket) {
+  return !socket && socket.error() == boost::system::errc::address_in_use;
 }
 
 // The client has left, or may not connect: accept(2) says that its errors are then those of the
@@ -71,12 +89,30 @@ bool is_of_one_client(int error) {
 }  // namespace
 
 boost::system::result<int> open_listener(const net::endpoint& where) {
-  const int fd = net::open_tcp(where);
-  int error = fd < 0 ? errno : 0;
-  if (error == 0) error = bind_and_listen(fd, where);
-  if (error == 0) return fd;
-  if (fd >= 0) close(fd);
-  return boost::system::error_code(error, boost::system::system_category());
+  auto socket = open_bound(where);
+  start_listening(socket);
+  return socket;
+}
+
+opened_together open_together(const std::vector<net::endpoint>& addresses) {
+  opened_together result;
+  const auto find_busy = [&] {
+    const auto at = std::find_if(result.sockets.begin(), result.sockets.end(), is_in_use);
+    if (at != result.sockets.end())
+      result.busy = addresses[static_cast<std::size_t>(at - result.sockets.begin())];
+  };
+  // A bound socket refuses clients until it listens, as if it were not there.
+  for (const auto& each : addresses) result.sockets.push_back(open_bound(each));
+  find_busy();
+  if (!result.busy) {
+    for (auto& each : result.sockets) start_listening(each);
+    find_busy();
+  }
+  if (!result.busy) return result;
+  for (const auto& each : result.sockets)
+    if (each) close(*each);
+  result.sockets.clear();
+  return result;
 }
 
 listener::listener(net::reactor& loop, int listening, net::watched_fd::copies elsewhere,

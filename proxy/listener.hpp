@@ -6,6 +6,8 @@
 #include <boost/system/result.hpp>
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 namespace kubelane::proxy {
 
@@ -13,6 +15,16 @@ namespace kubelane::proxy {
 /// `address_not_available`, ...). A loopback address is bound to the device `lo` too, so that a
 /// neighbour cannot reach it where `route_localnet` is on. IPv6 listeners take IPv6 alone.
 boost::system::result<int> open_listener(const net::endpoint& where);
+
+/// What became of several addresses, in their order.
+struct opened_together {
+  std::vector<boost::system::result<int>> sockets;
+  /// Another process holds this one; then none is open, and none has accepted anybody meanwhile.
+  std::optional<net::endpoint> busy;
+};
+
+/// Opens several as `open_listener` does, but all or none if one is in use.
+opened_together open_together(const std::vector<net::endpoint>& addresses);
 
 /// One listening socket: accepts for as long as it lives, unless paused.
 class listener {

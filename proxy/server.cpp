@@ -21,7 +21,6 @@ using namespace std::chrono_literals;
 
 constexpr auto tick_period = 45ms;    // each turn that the loop's own tick of 50 ms brings
 constexpr auto watch_period = 250ms;  // a changed file counts when it has rested for a second
-constexpr auto listen_retry_period = 1s;
 constexpr auto name_refresh = 20s;
 constexpr auto failed_name_refresh = 3s;
 /// How long connections take to leave after SIGTERM. A node whose API port is closed is the
@@ -75,6 +74,7 @@ server::impl::impl(config::config initial, server_options given,
           [this](std::exception_ptr failure) { on_bug(failure); }),
       signals(io, SIGTERM, SIGINT, SIGHUP),
       listen_retry(io),
+      port_wait(io),
       leave_limit(io) {}
 
 server::server(config::config settings, server_options options, const systemd::notifier& manager,
@@ -89,60 +89,6 @@ std::optional<std::string> server::open(inheritance from_before) {
 
 server::outcome server::run() {
   return impl_->run();
-}
-
-/// False if this can never work; an address that this host does not have yet is tried again.
-bool server::impl::listen_on(const net::endpoint& address, std::string& failure) {
-  const auto opened = open_listener(address);
-  if (opened) {
-    using copies = net::watched_fd::copies;
-    const bool stored = store.keep_listener(*opened);
-    relays.listen(*opened, stored ? copies::end_with_it : copies::none);
-    return true;
-  }
-  const auto where = net::to_string(address);
-  const auto error = opened.error();
-  if (error == boost::system::errc::address_not_available ||
-      error == boost::system::errc::address_family_not_supported) {
-    log.warn("cannot listen yet, trying again", {{"address", where}, {"cause", error.message()}});
-    wanted_listeners.push_back(address);
-    return true;
-  }
-  failure = "cannot listen on " + where + ": " + error.message();
-  if (error == boost::system::errc::permission_denied)
-    failure += " (SELinux, a seccomp filter or a port below 1024; not in use by another)";
-  if (error == boost::system::errc::address_in_use)
-    failure += " (`ss -ltnp` names who holds it; an API server or another proxy on this node?)";
-  return false;
-}
-
-void server::impl::open_admin() {
-  auto wanted = std::exchange(wanted_admin, {});
-  for (const auto& [address, scope] : wanted) {
-    const auto opened = open_listener(address);
-    if (opened) {
-      admin.listen(*opened, scope);
-      continue;
-    }
-    log.warn("cannot open the admin port, trying again",
-             {{"address", net::to_string(address)}, {"cause", opened.error().message()}});
-    wanted_admin.emplace_back(address, scope);
-  }
-}
-
-void server::impl::retry_listeners() {
-  listen_retry.expires_after(listen_retry_period);
-  listen_retry.async_wait([this](boost::system::error_code error) {
-    if (error || stopping) return;
-    for (const auto& address : std::exchange(wanted_listeners, {})) {
-      std::string failure;
-      if (listen_on(address, failure)) continue;
-      log.warn(failure);
-      wanted_listeners.push_back(address);
-    }
-    open_admin();
-    retry_listeners();
-  });
 }
 
 server::outcome server::impl::run() {
@@ -320,6 +266,7 @@ void server::impl::finish() {
   admin.stop();
   signals.cancel();
   listen_retry.cancel();
+  port_wait.cancel();
   leave_limit.cancel();
   reactor.on_turn({});
   const auto limit = health::clock::now() + leave_at_most - leave_spread;

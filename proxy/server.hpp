@@ -22,6 +22,9 @@ struct server_options {
   /// What the configuration file said. Empty: it could not be used, and the settings are those of
   /// the last good copy.
   std::string text;
+  /// A client port that another process holds is waited for, and no other is opened before that one
+  /// is free. Otherwise it is a reason not to start.
+  bool wait_for_port = false;
 };
 
 telemetry::log_level level_of(config::log_level level);

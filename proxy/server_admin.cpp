@@ -39,19 +39,20 @@ admin_response server::impl::answer(std::string_view path) {
 }
 
 bool server::impl::ready() const {
-  return !stopping && pool.status(reactor.now()).usable;
+  return !stopping && awaited_ports.empty() && pool.status(reactor.now()).usable;
 }
 
 admin_response server::impl::readiness() {
   const bool good = ready();
-  return {good ? 200U : 503U, text_plain, readiness_text(pool.status(reactor.now()), good)};
+  const auto ports = awaited_ports.empty() ? "" : "[-]listen " + describe_wait() + '\n';
+  return {good ? 200U : 503U, text_plain, ports + readiness_text(pool.status(reactor.now()), good)};
 }
 
 admin_response server::impl::status_document() {
   proxy::status_document document;
   document.version = KUBELANE_VERSION;
   document.pool = pool.status(reactor.now());
-  document.ready = !stopping && document.pool.usable;
+  document.ready = !stopping && awaited_ports.empty() && document.pool.usable;
   if (settings.cluster.etcd == config::etcd_topology::stacked)
     document.quorum = quorum_of(document.pool);
   document.connections = relays.connections();

@@ -36,8 +36,9 @@ inline upstream_id id_of(health::checker_key key) {
   return static_cast<upstream_id>(key);
 }
 
-/// What `server` owns, in construction order. Split over server.cpp (life), server_effects.cpp
-/// (events to log lines, metrics and actions) and server_admin.cpp (what the admin port answers).
+/// What `server` owns, in construction order. Split over server.cpp (life), server_listen.cpp (its
+/// ports), server_restart.cpp (what outlives the process), server_effects.cpp (events to log lines,
+/// metrics and actions) and server_admin.cpp (what the admin port answers).
 struct server::impl {
   impl(config::config initial, server_options given, const systemd::notifier& service_manager,
        telemetry::log& to);
@@ -45,9 +46,6 @@ struct server::impl {
   // server.cpp: life
   std::optional<std::string> open(inheritance from_before);
   outcome run();
-  bool listen_on(const net::endpoint& address, std::string& failure);
-  void open_admin();
-  void retry_listeners();
   void start();
   void note_configuration(const std::string& text);
   void on_signal();
@@ -59,10 +57,19 @@ struct server::impl {
   void reconcile(const std::vector<lookup>& lookups);
   void stop();
   void finish();
+  // server_listen.cpp: its ports
+  std::optional<std::string> open_listeners(std::vector<inherited_listener> from_before);
+  std::vector<net::endpoint> adopt_listeners(std::vector<inherited_listener> from_before);
+  bool listen_on(const net::endpoint& address, const boost::system::result<int>& opened,
+                 std::string& failure);
+  void open_admin();
+  void retry_listeners();
+  std::optional<std::string> take_ports();
+  void await_ports(const net::endpoint& busy);
+  std::string describe_wait() const;
   // server_restart.cpp: what outlives the process
   void release_unwanted(inheritance& in);
   void note_inherited_upstreams();
-  std::optional<std::string> open_listeners(std::vector<inherited_listener> from_before);
   void adopt_connections();
   void add_inherited(std::vector<wanted_upstream>& wanted);
   void note_lookup(const std::string& host);
@@ -109,6 +116,7 @@ struct server::impl {
   telemetry::admin admin;
   asio::signal_set signals;
   asio::steady_timer listen_retry;
+  asio::steady_timer port_wait;
   asio::steady_timer leave_limit;
 
   std::vector<known_address> known_addresses;     // of DNS names
@@ -116,6 +124,8 @@ struct server::impl {
   std::map<std::string, time_point> next_lookup;  // by DNS name; max: one is under way
   std::map<upstream_id, std::string> names;       // those the checker probes or connections use
   std::vector<net::endpoint> wanted_listeners;    // not open yet: their address has to appear
+  std::vector<net::endpoint> awaited_ports;       // not open while another process holds one
+  std::optional<net::endpoint> busy_port;         // that one
   std::vector<std::pair<net::endpoint, telemetry::admin_scope>> wanted_admin;
   std::deque<state_change> events;  // the last thousand
   time_point last_tick{};

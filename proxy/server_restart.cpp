@@ -91,30 +91,6 @@ void server::impl::note_inherited_upstreams() {
     if (!is_address(each.address.host)) unanswered_names[each.address.host] = answers_wanted;
 }
 
-std::optional<std::string> server::impl::open_listeners(
-    std::vector<inherited_listener> from_before) {
-  using copies = net::watched_fd::copies;
-  std::vector<net::endpoint> open;
-  for (const auto& address : settings.listen) {
-    const auto found =
-        std::find_if(from_before.begin(), from_before.end(),
-                     [&](const inherited_listener& each) { return each.address == address; });
-    if (found == from_before.end()) continue;
-    const bool is_ours = keeper::is_listener_name(found->name);
-    if (is_ours) store.adopt_listener(found->name);
-    relays.listen(found->fd, is_ours ? copies::end_with_it : copies::left_alone);
-    from_before.erase(found);
-    open.push_back(address);
-  }
-  for (const auto& each : from_before) release({each.fd, each.name});  // one address twice
-  for (const auto& address : settings.listen) {
-    if (std::find(open.begin(), open.end(), address) != open.end()) continue;
-    std::string failure;
-    if (!listen_on(address, failure)) return failure;
-  }
-  return std::nullopt;
-}
-
 void server::impl::adopt_connections() {
   const auto known = pool.status(reactor.now());
   for (const auto& each : std::exchange(inherited, {})) {
@@ -171,7 +147,8 @@ void server::impl::watch_store() {
 
 // Whoever waits for it waits for ever if it gets lost.
 void server::impl::tell_ready() {
-  owes_ready = notifier.present() && !notifier.ready("serving");
+  owes_ready =
+      notifier.present() && !notifier.ready(awaited_ports.empty() ? "serving" : describe_wait());
 }
 
 // For `systemctl status`.
@@ -181,8 +158,9 @@ void server::impl::tell_status(time_point now) {
   std::size_t usable = 0;
   const auto known = pool.status(now).upstreams;
   for (const auto& each : known) usable += each.tier >= 1 && each.tier <= 3 ? 1 : 0;
-  auto text = std::to_string(usable) + " of " + std::to_string(known.size()) +
-              " API servers usable, " + std::to_string(relays.connections()) + " connections, " +
+  auto text = (awaited_ports.empty() ? "" : describe_wait() + ", ") + std::to_string(usable) +
+              " of " + std::to_string(known.size()) + " API servers usable, " +
+              std::to_string(relays.connections()) + " connections, " +
               std::to_string(store.connections()) + " of them kept over a restart";
   if (text != told_status && notifier.send("STATUS=" + text)) told_status = std::move(text);
 }

@@ -37,6 +37,7 @@ const std::map<std::string, telemetry::log_level> levels = {{"trace", telemetry:
 struct run_options {
   std::string path;
   std::string level;
+  bool wait_for_port = false;
 };
 
 /// $STATE_DIRECTORY; the first, if there are several. Source: systemd.exec(5).
@@ -85,7 +86,8 @@ int run(const run_options& options) {
                                        .watch = std::move(watch),
                                        .level = std::nullopt,
                                        .state_folder = folder,
-                                       .text = {}};
+                                       .text = {},
+                                       .wait_for_port = options.wait_for_port};
   auto found = choose(options.path, folder);
   if (!found) return fail(bad_config, std::move(from_before), manager);
   if (!options.level.empty()) server_options.level = levels.at(options.level);
@@ -114,6 +116,9 @@ void add_run(CLI::App& app, int& status) {
   command->add_option("--config", options->path, "the configuration file")->required();
   command->add_option("--log-level", options->level, "instead of the configuration's log.level")
       ->check(CLI::IsMember(levels));
+  command->add_flag(
+      "--wait-for-port", options->wait_for_port,
+      "wait for a port that another process holds, and take it the moment it is free");
   command->footer("Exit status: 0 clean, 1 cannot run, 2 bad configuration.");
   command->callback([options, &status] { status = run(*options); });
 }

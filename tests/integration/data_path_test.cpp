@@ -98,6 +98,23 @@ TEST_F(DataPath, AnAddressInUseIsAnError) {
   EXPECT_EQ(again.error(), boost::system::errc::address_in_use);
 }
 
+TEST_F(DataPath, SeveralAddressesAreOpenedTogetherOrNotAtAll) {
+  const net::endpoint any(boost::asio::ip::address_v4::loopback(), 0);
+  const auto held = proxy::open_together({any, it.first_listener});
+  EXPECT_EQ(held.busy, it.first_listener);
+  EXPECT_TRUE(held.sockets.empty());
+
+  const net::endpoint nowhere(boost::asio::ip::make_address("192.0.2.1"), 0);
+  const auto opened = proxy::open_together({any, nowhere});
+  ASSERT_FALSE(opened.busy);
+  ASSERT_EQ(opened.sockets.size(), 2u);
+  EXPECT_EQ(opened.sockets[1].error(), boost::system::errc::address_not_available);
+  pollfd waiting{.fd = opened.sockets[0].value(), .events = POLLIN, .revents = 0};
+  const auto client = test::connect_to(*net::local_of(waiting.fd));
+  EXPECT_EQ(poll(&waiting, 1, 5000), 1);
+  close(waiting.fd);
+}
+
 TEST_F(DataPath, StoppedListenersRefuseAndConnectionsStay) {
   fill(1);
   it.path.stop_accepting();

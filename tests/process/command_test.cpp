@@ -1,10 +1,13 @@
 // The binary's contract: exit statuses and messages.
 
+#include "line_client.hpp"
 #include "tests/support/poll_until.hpp"
 #include "world.hpp"
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -95,6 +98,35 @@ TEST(Run, ABusyPortExitsOneAndSaysSo) {
             std::string::npos)
       << second.error();
   EXPECT_NE(second.error().find("in use"), std::string::npos) << second.error();
+}
+
+TEST(Run, ABusyPortIsWaitedForIfAskedToAndTakenWhenItIsFree) {
+  world world;
+  const auto path = world.write(world.configuration());
+  auto holder = std::make_unique<binary>(std::vector<std::string>{"run", "--config", path});
+  ASSERT_TRUE(answers(world.admin, "/readyz", 200)) << holder->error();
+  // Beside the busy port one that is free, and an admin port of its own.
+  const auto busy = "127.0.0.1:" + std::to_string(world.port);
+  const int beside = free_port();
+  auto text = world.configuration();
+  text.replace(text.find(busy), busy.size(),
+               "[\"" + busy + "\", \"127.0.0.1:" + std::to_string(beside) + "\"]");
+  const int admin = free_port();
+  const auto old_admin = std::to_string(world.admin);
+  text.replace(text.find(old_admin), old_admin.size(), std::to_string(admin));
+  binary waiting({"run", "--wait-for-port", "--config", world.folder.write("second.yaml", text)});
+  ASSERT_TRUE(becomes(admin, "cp1", "ready")) << waiting.error();
+  EXPECT_TRUE(answers(admin, "/readyz", 503));
+  EXPECT_TRUE(answers(admin, "/livez", 200));
+  EXPECT_NE(waiting.error().find("waiting for a port that another process holds"),
+            std::string::npos);
+  EXPECT_FALSE(line_client(beside).connected());
+
+  holder->signal(SIGTERM);
+  EXPECT_EQ(holder->wait(), 0);
+  EXPECT_TRUE(poll_until([&] { return line_client(world.port).ask("name").has_value(); }));
+  EXPECT_TRUE(line_client(beside).ask("name"));
+  EXPECT_TRUE(answers(admin, "/readyz", 200));
 }
 
 TEST(Run, ABusyAdminPortIsRetriedWhileProxyingGoesOn) {

@@ -11,6 +11,8 @@
     kubelets         hollow kubelets, and who watches their leases
     load_client      an open-loop client on held and fresh connections
     handshakes       counts TLS handshakes on the wire
+    root, container  a Debian with systemd, and a machine that boots it
+    package          kubelane as a Debian package
 
 Programs: https_server.py (a server of a rack), load.py (the open-loop client), delay.py (packets come late).
 """

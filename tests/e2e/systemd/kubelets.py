@@ -8,8 +8,8 @@ import subprocess
 import tempfile
 import time
 
-from container import wait_until
 from lab import certificates, control_plane
+from lab.container import wait_until
 from lab.kubelets import Kubelets
 from lab.process import Process
 

@@ -1,6 +1,6 @@
 """The package's life, and the node's boot."""
 
-from container import wait_until
+from lab.container import wait_until
 from stage import BINARY, CONFIG, GOOD, PREVIOUS
 
 BROKEN = "version: 1\nupstreams: [\n"

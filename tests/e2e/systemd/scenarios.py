@@ -5,7 +5,7 @@ import time
 
 import kubelets
 import life
-from container import wait_until
+from lab.container import wait_until
 from stage import BINARY, CONFIG, GOOD, PREVIOUS
 from load import CONNECTIONS, PORT
 

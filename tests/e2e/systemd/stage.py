@@ -6,7 +6,7 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 
-from container import wait_until
+from lab.container import wait_until
 from load import CONNECTIONS, PORT, SERVER_PORT, Load
 
 CONFIG = "/etc/kubelane/config.yaml"

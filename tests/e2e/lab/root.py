@@ -12,9 +12,10 @@ PACKAGES = ["systemd", "systemd-sysv", "dbus", "libssl3", "libyaml-cpp0.7", "lib
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "kubelane"
 
 
-def make():
-    """Returns the path of the root; takes a minute the first time."""
-    key = hashlib.sha256(" ".join([SUITE, *PACKAGES]).encode()).hexdigest()[:12]
+def make(*further):
+    """Returns the path of the root, with these packages too; takes a minute the first time."""
+    packages = [*PACKAGES, *further]
+    key = hashlib.sha256(" ".join([SUITE, *packages]).encode()).hexdigest()[:12]
     path = CACHE / f"systemd-root-{key}"
     if path.exists():
         return path
@@ -22,7 +23,7 @@ def make():
     unfinished = CACHE / f"systemd-root-{key}.{os.getpid()}"
     print(f"making {path}", flush=True)
     try:
-        subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE,
+        subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(packages)}", SUITE,
                         unfinished], check=True)
         unfinished.rename(path)
     finally:

@@ -1,4 +1,4 @@
-"""A booted systemd in a container of its own, without network but its loopback."""
+"""A booted systemd in a container of its own, on a laboratory's host or without network but its loopback."""
 
 import functools
 import os
@@ -6,15 +6,18 @@ import pathlib
 import signal
 import subprocess
 
-from lab import process
+from . import process
 
 
 wait_until = functools.partial(process.wait_until, every=0.02)  # seconds; what happens here is quick
 
 
 class Container:
-    def __init__(self, root, log):
+    def __init__(self, root, log, host=None):
+        """Works in the network of `host`, if there is one (see network.py)."""
         self.root, self.log = root, log
+        self.name = f"kubelane-{os.getpid()}" + (f"-{host.name}" if host else "")
+        self.network = f"--network-namespace-path=/run/netns/{host.namespace}" if host else "--private-network"
         self.nspawn = None
         self.leader = 0
 
@@ -33,8 +36,8 @@ class Container:
         with open(self.log, "ab") as out:
             self.nspawn = subprocess.Popen(
                 # First in line for the CPU: what else the machine does is not what is measured.
-                ["nice", "-n", "-10", "systemd-nspawn", "-q", "--register=no", "--keep-unit", "--private-network",
-                 "--console=pipe", f"--machine=kubelane-{os.getpid()}", "-b", "-D", self.root],
+                ["nice", "-n", "-10", "systemd-nspawn", "-q", "--register=no", "--keep-unit", self.network,
+                 "--console=pipe", f"--machine={self.name}", "-b", "-D", self.root],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
         wait_until(self._find_leader, "the container's first process", 20)
         wait_until(lambda: self.try_run("systemctl", "show-environment").returncode == 0, "its manager", 20)

@@ -21,12 +21,13 @@ LIMIT = 45        # seconds after which client-go gives a silent connection up
 NOTABLE = 0.01    # seconds of silence from which on it is reported
 RETRY_PAUSE = 0.05
 FINISHING = 1     # seconds that requests under way are given at the end
-REQUEST = b"GET /api HTTP/1.1\r\nHost: kubernetes\r\n\r\n"
+REQUEST = b"GET %s HTTP/1.1\r\nHost: kubernetes\r\n\r\n"
 
 
 class Connection:
-    def __init__(self, context):
+    def __init__(self, context, path):
         self.context = context
+        self.request = REQUEST % path.encode()
         self.socket = None
         self.answered = False
 
@@ -37,7 +38,7 @@ class Connection:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.socket = raw  # until it is wrapped, so that it is closed if that fails
             self.socket = self.context.wrap_socket(raw, server_hostname=LISTENER[0])
-        self.socket.sendall(REQUEST)
+        self.socket.sendall(self.request)
         answer = b""
         while not is_whole(answer):
             piece = self.socket.recv(4096)
@@ -86,7 +87,7 @@ class Load:
 
     def hold(self, i):
         every = self.options.every
-        connection = Connection(self.context)
+        connection = Connection(self.context, self.options.path)
         due = self.silent_since[i] = time.monotonic() + every * i / self.options.held
         while not self.stopped:
             time.sleep(max(0, due - time.monotonic()))
@@ -121,7 +122,7 @@ class Load:
             time.sleep(max(0, due - time.monotonic()))
 
     def ask_fresh(self, due):
-        connection = Connection(self.context)
+        connection = Connection(self.context, self.options.path)
         try:
             status = connection.ask()
             error = "" if status == 200 else str(status)
@@ -137,6 +138,7 @@ def main():
     parser.add_argument("--held", type=int, required=True, help="connections that stay")
     parser.add_argument("--every", type=float, required=True, help="seconds between two requests on each of them")
     parser.add_argument("--fresh-every", type=float, required=True, help="seconds between two fresh connections")
+    parser.add_argument("--path", default="/api", help="what is asked for; default /api")
     load = Load(parser.parse_args())
     gc.freeze()  # later collections are short: a pause here would be blamed on a proxy
     json.dump(load.run(), sys.stdout)

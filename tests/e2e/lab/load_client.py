@@ -13,8 +13,9 @@ FINISHING = 20  # seconds it is given to print
 class LoadClient:
     """Runs while the `with` block runs."""
 
-    def __init__(self, worker, ca, log, *, held, every, fresh_every):
-        self.command = [PROGRAM, "--ca", ca, "--held", held, "--every", every, "--fresh-every", fresh_every]
+    def __init__(self, worker, ca, log, *, held, every, fresh_every, path="/api"):
+        self.command = [PROGRAM, "--ca", ca, "--held", held, "--every", every, "--fresh-every", fresh_every,
+                        "--path", path]
         self.worker, self.log = worker, log
 
     def __enter__(self):
@@ -49,3 +50,8 @@ class Seen:
 
     def slowest_fresh(self, since):
         return max((ended - due for due, ended, _ in self.fresh if due >= since), default=0.0)
+
+    def longest_gap(self, since):
+        """Between two fresh connections, one after the other, that were answered, if the second was after `since`."""
+        answered = sorted(ended for _, ended, error in self.fresh if not error)
+        return max((end - begin for begin, end in zip(answered, answered[1:]) if end > since), default=float("inf"))

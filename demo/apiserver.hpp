@@ -38,6 +38,7 @@ struct apiserver_behaviour {
   milliseconds before_answer{0};  ///< each answer waits, plain text ones too
   milliseconds watch_period{1'000};  ///< between two lines of a watch
   bool close_after_answer = false;   ///< `Connection: close` on every answer
+  std::string date;                  ///< the header of each answer; empty: none
   std::string greeting;              ///< sent as soon as a connection is accepted
 };
 

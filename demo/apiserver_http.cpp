@@ -91,6 +91,7 @@ asio::awaitable<error_code> answer(apiserver_state& server, net::stream& client,
   response.body = chosen.body;
   response.keep_alive = keep_alive;
   response.headers.emplace_back("Served-By", server.options.name);
+  if (!server.behaviour.date.empty()) response.headers.emplace_back("Date", server.behaviour.date);
   response.headers.emplace_back("Content-Type", "text/plain; charset=utf-8");
   const auto text = to_text(response);
   auto [failed] = co_await client.write(text);

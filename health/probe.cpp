@@ -140,6 +140,7 @@ void prober::conclude(probe_report& report, connection_ptr connection, error_cod
     what = judge_failure(report.reached, error, connection->stream().failure());
   } else {
     const auto answer = connection->take_answer();
+    if (events_.on_answer) events_.on_answer(answer);
     what = judge_answer(answer.status, answer.reason, answer.body);
     if (what.result == outcome::passed) what.detail = identity_.note();
     round_trip_ = connection->round_trip();

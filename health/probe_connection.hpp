@@ -28,6 +28,8 @@ struct probe_events {
   /// An answer other than a pass came after its probe had been given up: that probe's report, as
   /// it would have been. kube-apiserver takes two seconds to say that its etcd is lost.
   std::function<void(const probe_report&)> on_late_answer;
+  /// What it answered; may be empty.
+  std::function<void(const net::http_response&)> on_answer{};
   /// A handshake showed a certificate that ends then.
   std::function<void(std::chrono::system_clock::time_point expiry)> on_certificate;
 };

@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include <algorithm>
 #include <list>
 #include <ostream>
 
@@ -17,12 +18,9 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-constexpr int probe_failed = 3;
-
 struct target {
-  std::string name;
+  probed seen;
   std::optional<net::endpoint> address;
-  std::optional<health::probe_report> report;
 };
 
 /// As a running kubelane would name it after this one answer.
@@ -57,9 +55,16 @@ std::string verdict(const health::probe_report& report) {
   return with("unknown");
 }
 
-bool good(const target& one) {
-  return one.report && (one.report->result == health::outcome::passed ||
-                        one.report->result == health::outcome::unauthorized);
+bool is_good(const health::probe_report& report) {
+  return report.result == health::outcome::passed || report.result == health::outcome::unauthorized;
+}
+
+target make_target(std::string name, std::optional<net::endpoint> address) {
+  target one;
+  one.seen.name = std::move(name);
+  one.seen.verdict = "unresolved";
+  one.address = std::move(address);
+  return one;
 }
 
 std::list<target> resolve(const config::config& settings) {
@@ -68,16 +73,16 @@ std::list<target> resolve(const config::config& settings) {
   tcp::resolver resolver(io);
   for (const auto& upstream : settings.upstreams) {
     if (const auto address = net::parse_endpoint(net::to_string(upstream.address), 0)) {
-      targets.push_back({upstream.name, *address, std::nullopt});
+      targets.push_back(make_target(upstream.name, *address));
       continue;
     }
     boost::system::error_code error;
     const auto port = upstream.address.port;
     const auto found = resolver.resolve(upstream.address.host, std::to_string(port), error);
-    if (error || found.empty()) targets.push_back({upstream.name, std::nullopt, std::nullopt});
+    if (error || found.empty()) targets.push_back(make_target(upstream.name, std::nullopt));
     for (const auto& one : found)
-      targets.push_back({upstream.name + '/' + one.endpoint().address().to_string(),
-                         net::endpoint(one.endpoint().address(), port), std::nullopt});
+      targets.push_back(make_target(upstream.name + '/' + one.endpoint().address().to_string(),
+                                    net::endpoint(one.endpoint().address(), port)));
   }
   return targets;
 }
@@ -89,21 +94,31 @@ asio::awaitable<void> probe_one(target& one, const config::config& settings,
   health::probe_events events;
   events.on_host_silent = [](const std::string&) {};
   events.on_heard = [] {};
-  events.on_certificate = [](std::chrono::system_clock::time_point) {};
+  events.on_certificate = [&one](std::chrono::system_clock::time_point expiry) {
+    one.seen.expiry = expiry;
+  };
+  events.on_answer = [&one](const net::http_response& answer) {
+    one.seen.date = net::find_header(answer.headers, "date").value_or("");
+    one.seen.heard = std::chrono::system_clock::now();
+  };
   health::prober prober(executor, *one.address, identity, reserve, std::move(events),
                         [](std::exception_ptr) {});
   auto probing = prober.probe(health::probe_settings_of(settings));
-  one.report = co_await std::move(probing);
+  const auto report = co_await std::move(probing);
+  one.seen.verdict = verdict(report);
+  one.seen.good = is_good(report);
   auto closing = prober.close();
   co_await std::move(closing);
 }
 
 }  // namespace
 
-int probe_all(const config::config& settings, std::ostream& out) {
+bool probe_results::all_good() const {
+  return std::all_of(servers.begin(), servers.end(), [](const auto& one) { return one.good; });
+}
+
+probe_results probe_all(const config::config& settings) {
   const net::credentials identity(settings.health.tls);
-  if (settings.health.mode == config::probe_mode::readyz && !identity.note().empty())
-    out << "note: " << identity.note() << '\n';
   net::descriptor_reserve reserve;
   auto targets = resolve(settings);
   asio::io_context io{1};
@@ -113,12 +128,16 @@ int probe_all(const config::config& settings, std::ostream& out) {
     if (one.address) tasks.spawn(probe_one(one, settings, identity, reserve));
   io.run();
   if (bug) std::rethrow_exception(bug);
-  int status = 0;
-  for (const auto& one : targets) {
-    out << one.name << ": " << (one.report ? verdict(*one.report) : "unresolved") << '\n';
-    if (!good(one)) status = probe_failed;
-  }
-  return status;
+  probe_results result;
+  if (settings.health.mode == config::probe_mode::readyz) result.note = identity.note();
+  for (auto& one : targets) result.servers.push_back(std::move(one.seen));
+  return result;
+}
+
+int print(const probe_results& what, std::ostream& out) {
+  if (!what.note.empty()) out << "note: " << what.note << '\n';
+  for (const auto& one : what.servers) out << one.name << ": " << one.verdict << '\n';
+  return what.all_good() ? 0 : probe_failed;
 }
 
 }  // namespace kubelane::commands

@@ -41,8 +41,9 @@ def vanished(lab):
 def etcd_killed(lab):
     """a control plane's etcd member killed ([-]etcd failed), and back after 20 s"""
     target = lab.cluster.etcd_follower(1)
-    # It takes two seconds for each red answer: its own time-out towards etcd.
-    return strike(lab, "etcd-killed", target, faults.etcd_killed(target), 20, silence=1.5, watch_lag=12)
+    # It takes two seconds for each red answer: its own time-out towards etcd. Then a connection that waits for a
+    # write leaves with the others: that write cannot be done there.
+    return strike(lab, "etcd-killed", target, faults.etcd_killed(target), 20, silence=1.5, watch_lag=12, lost_for=6.5)
 
 
 @scenario

@@ -92,7 +92,8 @@ def etcd_shared(lab):
 
     with lab.cluster.restarted_with(etcd_servers=lab.cluster.all_etcd_servers()):
         target = lab.cluster.etcd_follower(0)
-        return strike(lab, "etcd-shared", None, faults.etcd_killed(target), 15, meanwhile=steady)
+        # kube-apiserver itself fails the write that it had sent to that member.
+        return strike(lab, "etcd-shared", None, faults.etcd_killed(target), 15, meanwhile=steady, lost_for=0.5)
 
 
 @scenario

@@ -50,12 +50,14 @@ def scenario(function):
 
 
 def strike(lab, name, target, fault, seconds, *, silence=None, watch_lag=None, excused_while=False,
-           serves_on=None, meanwhile=None, **kubelane_options):
+           lost_for=None, serves_on=None, meanwhile=None, **kubelane_options):
     """Runs traffic through a fault and its undoing, and judges.
 
     `silence` and `watch_lag` are the bounds of a server that is lost. Without a bound for silence nothing is lost:
     then no held connection may end while the fault lasts, or for `serves_on` seconds of it.
-    `excused_while`: what began before the fault was undone may fail. `meanwhile` gets the kubelane, during the fault.
+    `excused_while`: what began before the fault was undone may fail. `lost_for`: seconds from the fault on in which
+    a write may be in the hands of a server that cannot serve it, though nothing shows that from outside TLS; by
+    default those of a server that is lost at once. `meanwhile` gets the kubelane, during the fault.
     """
     result = Result(name)
     with Kubelane(lab.cluster, lab.kubelane, name, **kubelane_options) as kubelane:
@@ -79,7 +81,9 @@ def strike(lab, name, target, fault, seconds, *, silence=None, watch_lag=None, e
         if excused_while:
             return command.began < undone and command.ended > struck
         # In flight on a server at its end: client-go repeats reads, but a write or half a long answer nobody can.
-        return silence is not None and command.kind != "read" and command.began < in_effect and struck < command.ended
+        lost_until = in_effect if lost_for is None else struck + lost_for
+        may_be_lost = silence is not None or lost_for is not None
+        return may_be_lost and command.kind != "read" and command.began < lost_until and struck < command.ended
 
     judge_commands(result, traffic, struck, excused)
     judge_held(result, traffic, silence, watch_lag, struck, float("inf") if serves_on is None else struck + serves_on)

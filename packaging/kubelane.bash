@@ -21,7 +21,7 @@ _kubelane() {
       COMPREPLY=($(compgen -W "text json markdown" -- "$current"))
       return
       ;;
-    --config | --against | --output | --root | --cacert | --cert | --key)
+    --config | --against | --output | --root | --inventory | --cacert | --cert | --key)
       COMPREPLY=($(compgen -f -- "$current"))
       return
       ;;

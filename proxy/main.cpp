@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   add_demo(app, status);
   add_quorum(app, status);
   add_inventory(app, status);
+  add_etcd(app, status);
   add_note_exit(app, status);
   try {
     app.parse(argc, argv);

@@ -17,6 +17,7 @@ void add_demo(CLI::App& app, int& status);
 void add_status(CLI::App& app, int& status);
 void add_quorum(CLI::App& app, int& status);
 void add_inventory(CLI::App& app, int& status);
+void add_etcd(CLI::App& app, int& status);
 void add_note_exit(CLI::App& app, int& status);
 
 }  // namespace kubelane::commands

@@ -2,6 +2,7 @@
 
 #include "line_client.hpp"
 #include "tests/support/poll_until.hpp"
+#include "tests/support/silent_listener.hpp"
 #include "world.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +35,7 @@ TEST(Command, HelpAndVersionExitZero) {
   EXPECT_EQ(version.out().rfind("kubelane ", 0), 0U) << version.out();
   binary help({"--help"});
   EXPECT_EQ(help.wait(), 0);
-  for (const char* command : {"run", "check", "status", "demo", "quorum"}) {
+  for (const char* command : {"run", "check", "status", "demo", "quorum", "etcd"}) {
     EXPECT_NE(help.out().find(command), std::string::npos) << command;
     binary one({command, "--help"});
     EXPECT_EQ(one.wait(), 0) << command;
@@ -172,6 +173,37 @@ TEST(Status, ExitsZeroReadyOneNotReadyTwoNoAnswer) {
 TEST(Status, AnAddressThatIsNoneIsAUsageError) {
   binary run({"status", "--admin", "nonsense::1:x"});
   EXPECT_EQ(run.wait(), 64);
+}
+
+// What it says of real clusters is proved in tests/e2e/etcd.
+TEST(EtcdStatus, ACommandLineThatMakesNoSenseIsExplained) {
+  const world world;
+  const auto says = [](std::vector<std::string> words, const std::string& expected) {
+    words.insert(words.begin(), {"etcd", "status"});
+    binary run(words);
+    EXPECT_EQ(run.wait(), 64);
+    EXPECT_NE(run.error().find(expected), std::string::npos) << run.error();
+  };
+  says({}, "--endpoints is required");
+  says({"--endpoints", "127.0.0.1:2379"}, "write https://127.0.0.1:2379");
+  says({"--endpoints", "https://127.0.0.1:2379"}, "needs --cacert");
+  says({"--endpoints", "http://127.0.0.1:2379", "--cert", "x"}, "--cert and --key belong together");
+  says({"--endpoints", "https://127.0.0.1:2379", "--cacert", world.folder / "none"},
+       "none: No such file or directory");
+  says({"--endpoints", "http://127.0.0.1:2379", "--domains", "a"}, "write NAME=MEMBER+MEMBER");
+  says({"--endpoints", "http://127.0.0.1:2379", "--remove", "a", "--without", "b"}, "excludes");
+}
+
+TEST(EtcdStatus, NobodyWhoAnswersExitsThreeWithinThreeSeconds) {
+  const silent_listener silent;
+  const auto url = "http://127.0.0.1:" + std::to_string(silent.address().port());
+  const auto began = std::chrono::steady_clock::now();
+  binary run({"etcd", "status", "--endpoints", url + ",http://127.0.0.1:1", "--json"});
+  EXPECT_EQ(run.wait(), 3);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(3));
+  EXPECT_NE(run.out().find(url + ": connect timed out"), std::string::npos) << run.out();
+  EXPECT_NE(run.out().find("http://127.0.0.1:1: connection refused"), std::string::npos)
+      << run.out();
 }
 
 }  // namespace

@@ -28,12 +28,17 @@ class Authority:
         self.folder = folder
         self.key = folder / f"{name}.key"
         self.certificate = folder / f"{name}.crt"
-        sh("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=kubernetes",
-           "-addext", "keyUsage=critical,digitalSignature,keyEncipherment,keyCertSign",
-           "-keyout", str(self.key), "-out", str(self.certificate))
         self.records = folder / f"{name}.cnf"
         self.records.write_text(RECORDS.format(folder=folder, name=name))
         (folder / f"{name}.index").touch()
+        request = folder / f"{name}.csr"
+        sh("openssl", "req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=kubernetes",
+           "-addext", "basicConstraints=critical,CA:TRUE",
+           "-addext", "keyUsage=critical,digitalSignature,keyEncipherment,keyCertSign",
+           "-keyout", str(self.key), "-out", str(request))
+        # Valid since yesterday: some hosts' clocks are slow.
+        sh("openssl", "ca", "-batch", "-notext", "-selfsign", "-config", str(self.records), "-keyfile", str(self.key),
+           "-startdate", moment(-DAY), "-enddate", moment(30 * DAY), "-in", str(request), "-out", str(self.certificate))
 
     def issue(self, name, subject, alternatives, *, valid=30 * DAY, usage="serverAuth", key_type="rsa:2048"):
         """A certificate for the alternative names (`DNS:…`, `IP:…`): the paths of certificate and key.

@@ -28,6 +28,12 @@ const char* to_string(state value) noexcept {
   return "?";
 }
 
+std::optional<state> state_from(std::string_view word) noexcept {
+  for (int i = 0; i <= static_cast<int>(state::unresolved); ++i)
+    if (word == to_string(static_cast<state>(i))) return static_cast<state>(i);
+  return std::nullopt;
+}
+
 const char* to_string(membership value) noexcept {
   switch (value) {
     case membership::configured:

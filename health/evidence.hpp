@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace kubelane::health {
 
@@ -77,6 +78,8 @@ enum class dial_result {
 };
 
 const char* to_string(state value) noexcept;  // in words as documented: "not_ready"
+/// The inverse; nothing for anything else.
+std::optional<state> state_from(std::string_view word) noexcept;
 const char* to_string(membership value) noexcept;
 const char* to_string(outcome value) noexcept;
 const char* to_string(dial_result value) noexcept;

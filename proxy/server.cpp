@@ -105,12 +105,14 @@ void server::impl::start() {
   open_admin();
   retry_listeners();
   reactor.on_turn([this] { on_turn(); });
+  recall_events();
   reconcile({});
   adopt_connections();
   resolve_names();
   on_signal();
   metrics.config_loaded(static_cast<double>(std::time(nullptr)));
-  metrics.config_fallback(options.text.empty());
+  fallback = options.text.empty();
+  metrics.config_fallback(fallback);
   note_configuration(std::exchange(options.text, {}));
   log.info("serving", {{"version", KUBELANE_VERSION},
                        {"upstreams", std::to_string(settings.upstreams.size())},
@@ -146,6 +148,7 @@ void server::impl::on_tick(time_point now) {
   pool.tick(now);
   note_whole_state();
   watch_store();
+  watch_events();
   if (owes_ready) tell_ready();
   tell_status(now);
   resolve_names();
@@ -174,6 +177,7 @@ void server::impl::reload(const char* reason) {
       log.warn(config::describe(options.config_path, one, config::severity::warning));
     // Not before a start has shown that it can listen there.
     if (take(loaded->settings)) note_configuration(loaded->text);
+    fallback = false;
     metrics.config_fallback(false);
     metrics.config_reload("accepted");
     metrics.config_loaded(static_cast<double>(std::time(nullptr)));

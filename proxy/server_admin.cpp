@@ -1,6 +1,11 @@
 // What the admin port answers.
 
 #include "proxy/server_impl.hpp"
+#include "telemetry/page.hpp"
+
+#include <unistd.h>
+
+#include <array>
 
 namespace kubelane::proxy {
 namespace {
@@ -9,33 +14,30 @@ using telemetry::admin_response;
 
 constexpr auto lag_window = std::chrono::minutes(1);
 
-constexpr const char* index_page =
-    "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>kubelane</title>\n"
-    "<h1>kubelane</h1>\n<ul>\n"
-    "<li><a href=\"/status\">/status</a>: upstreams, quorum, last state changes, as JSON\n"
-    "<li><a href=\"/readyz\">/readyz</a>: 200 while an API server is usable\n"
-    "<li><a href=\"/livez\">/livez</a>, <a href=\"/healthz\">/healthz</a>: 200 while this process "
-    "works\n"
-    "<li><a href=\"/metrics\">/metrics</a>: Prometheus metrics\n</ul>\n</html>\n";
-
 constexpr const char* text_plain = "text/plain; charset=utf-8";
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+}  // namespace
 
 std::int64_t unix_now_ms() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<milliseconds>(now).count();
 }
 
-}  // namespace
-
 admin_response server::impl::answer(std::string_view path) {
   // That this code runs is the answer: the loop turns. It says nothing about API servers, or a
   // restart would be asked for when it cannot help.
-  if (path == "/livez" || path == "/healthz") return {200, text_plain, "ok\n"};
+  if (path == "/livez" || path == "/healthz") return {200, text_plain, "ok\n", {}};
   if (path == "/readyz") return readiness();
   if (path == "/status") return status_document();
   if (path == "/metrics") return metrics_text();
-  if (path == "/") return {200, "text/html; charset=utf-8", index_page};
-  return {404, text_plain, "not found; / lists what is\n"};
+  if (path == "/events") return {200, "application/json", events_document(events), {}};
+  if (path == "/") return page();
+  return {404, text_plain, "not found; / links what is\n", {}};
 }
 
 bool server::impl::ready() const {
@@ -45,21 +47,36 @@ bool server::impl::ready() const {
 admin_response server::impl::readiness() {
   const bool good = ready();
   const auto ports = awaited_ports.empty() ? "" : "[-]listen " + describe_wait() + '\n';
-  return {good ? 200U : 503U, text_plain, ports + readiness_text(pool.status(reactor.now()), good)};
+  return {
+      good ? 200U : 503U, text_plain, ports + readiness_text(pool.status(reactor.now()), good), {}};
+}
+
+admin_response server::impl::page() const {
+  const auto made = telemetry::status_page();
+  return {200, "text/html; charset=utf-8", std::string(made.html), std::string(made.policy)};
 }
 
 admin_response server::impl::status_document() {
   proxy::status_document document;
   document.version = KUBELANE_VERSION;
+  document.node = host_name();
+  document.pid = static_cast<int>(::getpid());
+  document.started_ms = started_ms;
+  document.config_path = options.config_path;
   document.pool = pool.status(reactor.now());
   document.ready = !stopping && awaited_ports.empty() && document.pool.usable;
   if (settings.cluster.etcd == config::etcd_topology::stacked)
-    document.quorum = quorum_of(document.pool);
+    document.beside.quorum = quorum_of(document.pool);
+  document.beside.stopping = stopping;
+  document.beside.observing = settings.failover.mode == config::failover_mode::observe;
+  document.beside.fallback = fallback;
+  if (!awaited_ports.empty()) document.beside.waiting = describe_wait();
   document.connections = relays.connections();
+  document.notes = &notes;
   document.events = &events;
   document.steady_now = health::clock::now();
   document.unix_now_ms = unix_now_ms();
-  return {200, "application/json", to_json(document)};
+  return {200, "application/json", to_json(document), {}};
 }
 
 admin_response server::impl::metrics_text() {
@@ -82,7 +99,7 @@ admin_response server::impl::metrics_text() {
       reactor.worst_lag_since(health::clock::now() - lag_window);
   metrics.loop_lag(lag.count());
   metrics.log_lines_dropped_total(log.dropped());
-  return {200, "text/plain; version=0.0.4; charset=utf-8", metrics.render()};
+  return {200, "text/plain; version=0.0.4; charset=utf-8", metrics.render(), {}};
 }
 
 }  // namespace kubelane::proxy

@@ -7,8 +7,6 @@
 namespace kubelane::proxy {
 namespace {
 
-constexpr std::size_t remembered_events = 1000;
-
 std::int64_t unix_ms(std::chrono::system_clock::time_point at) {
   return std::chrono::duration_cast<milliseconds>(at.time_since_epoch()).count();
 }
@@ -36,9 +34,9 @@ void server::impl::apply(const probe_now& what) {
 
 void server::impl::apply(const upstream_changed& what) {
   const auto now = std::chrono::system_clock::now();
-  events.push_back({unix_ms(now), what.name, health::to_string(what.from),
-                    health::to_string(what.to), what.cause});
+  events.push_back({unix_ms(now), what.name, what.from, what.to, what.cause});
   if (events.size() > remembered_events) events.pop_front();
+  log.keep(to_line(events.back()));
   std::vector<telemetry::field> fields = {{"upstream", what.name},
                                           {"from", health::to_string(what.from)}};
   if (!what.cause.empty()) fields.emplace_back("cause", what.cause);
@@ -73,6 +71,7 @@ void server::impl::apply(const would_close& what) {
 
 void server::impl::apply(const upstream_gone& what) {
   names.erase(what.id);
+  notes.erase(what.id);
   // Another upstream may carry the name already (an address that changed under its name).
   for (const auto& [id, name] : names)
     if (name == what.name) return;
@@ -127,6 +126,7 @@ health::checker_events server::impl::checker_events() {
     const auto id = id_of(key);
     const std::chrono::duration<double> seconds = report.finished - report.started;
     metrics.probe_ended(name_of(id), health::to_string(report.result), seconds.count());
+    note_probe(id, report);
     if (log.enabled(telemetry::log_level::trace))
       log.write(telemetry::log_level::trace, "probe ended",
                 {{"upstream", name_of(id)},
@@ -146,8 +146,23 @@ health::checker_events server::impl::checker_events() {
   result.on_certificate = [this](health::checker_key key,
                                  std::chrono::system_clock::time_point expiry) {
     metrics.certificate_expiry(name_of(id_of(key)), static_cast<double>(unix_ms(expiry)) / 1000);
+    notes[id_of(key)].certificate_expiry_ms = unix_ms(expiry);
   };
   return result;
+}
+
+/// For the line that people see; what failed took as long as it was given.
+void server::impl::note_probe(upstream_id id, const health::probe_report& report) {
+  using health::outcome;
+  const bool answered = report.result == outcome::passed || report.result == outcome::not_ready ||
+                        report.result == outcome::unauthorized ||
+                        report.result == outcome::shutting_down;
+  const auto took = report.finished - report.started;
+  probe_history::entry entry{unix_now_ms(), std::nullopt};
+  if (answered)
+    entry.microseconds = static_cast<std::uint32_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+  notes[id].probes.add(entry);
 }
 
 const std::string& server::impl::name_of(upstream_id id) const {

@@ -36,6 +36,8 @@ inline upstream_id id_of(health::checker_key key) {
   return static_cast<upstream_id>(key);
 }
 
+std::int64_t unix_now_ms();
+
 /// What `server` owns, in construction order. Split over server.cpp (life), server_listen.cpp (its
 /// ports), server_restart.cpp (what outlives the process), server_effects.cpp (events to log lines,
 /// metrics and actions) and server_admin.cpp (what the admin port answers).
@@ -48,6 +50,7 @@ struct server::impl {
   outcome run();
   void start();
   void note_configuration(const std::string& text);
+  void recall_events();
   void on_signal();
   void on_turn();
   void on_tick(time_point now);
@@ -77,6 +80,7 @@ struct server::impl {
   void watch_store();
   void tell_status(time_point now);
   void tell_ready();
+  void watch_events();
   // server_effects.cpp
   void apply_effects();
   void apply(const probe_now& what);
@@ -89,6 +93,7 @@ struct server::impl {
   void note_whole_state();
   data_path_observer observer();
   health::checker_events checker_events();
+  void note_probe(upstream_id id, const health::probe_report& report);
   const std::string& name_of(upstream_id id) const;
   void on_bug(std::exception_ptr failure);
 
@@ -96,6 +101,7 @@ struct server::impl {
   telemetry::admin_response answer(std::string_view path);
   telemetry::admin_response readiness();
   telemetry::admin_response status_document();
+  telemetry::admin_response page() const;
   telemetry::admin_response metrics_text();
   bool ready() const;
 
@@ -127,7 +133,9 @@ struct server::impl {
   std::vector<net::endpoint> awaited_ports;       // not open while another process holds one
   std::optional<net::endpoint> busy_port;         // that one
   std::vector<std::pair<net::endpoint, telemetry::admin_scope>> wanted_admin;
-  std::deque<state_change> events;  // the last thousand
+  std::deque<state_change> events;  // the last thousand, those of processes before included
+  notes_by_upstream notes;
+  const std::int64_t started_ms = unix_now_ms();
   time_point last_tick{};
   time_point last_watch{};
   std::optional<time_point> watchdog_due;
@@ -136,6 +144,8 @@ struct server::impl {
       inherited_upstreams;                      // until it is known whether they are still wanted
   std::map<std::string, int> unanswered_names;  // DNS names, and how many answers are missing
   outcome how_it_ends = outcome::stopped;
+  bool fallback = false;  // on the last good configuration
+  bool events_are_kept = true;
   bool store_was_active = false;
   bool store_is_nearly_full = false;
   bool owes_ready = false;  // the manager did not listen when it was to be told

@@ -1,5 +1,5 @@
-// What outlives the process: listeners and connections in the service manager's store, and the last
-// good configuration.
+// What outlives the process: listeners and connections in the service manager's store, the last
+// good configuration, and what state changes there were.
 
 #include "config/last_good.hpp"
 #include "net/host_addresses.hpp"
@@ -163,6 +163,21 @@ void server::impl::tell_status(time_point now) {
               std::to_string(relays.connections()) + " connections, " +
               std::to_string(store.connections()) + " of them kept over a restart";
   if (text != told_status && notifier.send("STATUS=" + text)) told_status = std::move(text);
+}
+
+/// What the processes before have seen, and where what this one sees is kept.
+void server::impl::recall_events() {
+  if (options.state_folder.empty()) return;
+  const auto path = events_path(options.state_folder);
+  if (auto before = read_events(path)) events = std::move(*before);
+  log.keep_in(std::make_unique<telemetry::line_file>(path, remembered_events));
+}
+
+void server::impl::watch_events() {
+  const int failure = log.keeping_failed();
+  if (std::exchange(events_are_kept, failure == 0) && failure != 0)
+    log.warn("cannot keep state changes over a restart",
+             {{"file", events_path(options.state_folder)}, {"cause", std::strerror(failure)}});
 }
 
 void server::impl::note_configuration(const std::string& text) {

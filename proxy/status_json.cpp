@@ -1,19 +1,54 @@
 #include "proxy/status_json.hpp"
 
 #include "health/quorum.hpp"
+#include "proxy/event_json.hpp"
 
 #include <boost/json.hpp>
 
-#include <ctime>
+#include <algorithm>
 
 namespace kubelane::proxy {
 namespace {
 
 namespace json = boost::json;
 
+/// All of them, once a second and page, would be work that connections wait for.
+constexpr std::size_t shown_events = 100;
+
+std::int64_t unix_ms(time_point at, const status_document& document) {
+  const auto age = document.steady_now - at;
+  return document.unix_now_ms - std::chrono::duration_cast<milliseconds>(age).count();
+}
+
+/// Pairs of Unix time in milliseconds and microseconds, null where there was no answer.
+json::array history_json(const probe_history& of) {
+  json::array result;
+  result.reserve(of.size());
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    json::array pair = {of[i].at_ms};
+    if (of[i].microseconds)
+      pair.push_back(*of[i].microseconds);
+    else
+      pair.push_back(nullptr);
+    result.push_back(std::move(pair));
+  }
+  return result;
+}
+
+void add_notes(json::object& to, upstream_id id, const status_document& document) {
+  static const upstream_notes none;
+  const auto* notes = &none;
+  if (document.notes != nullptr)
+    if (const auto found = document.notes->find(id); found != document.notes->end())
+      notes = &found->second;
+  if (notes->certificate_expiry_ms > 0)
+    to["certificate_expiry"] = rfc3339(notes->certificate_expiry_ms);
+  else
+    to["certificate_expiry"] = nullptr;
+  to["probe_history"] = history_json(notes->probes);
+}
+
 json::object upstream_json(const upstream_status& one, const status_document& document) {
-  const auto age =
-      std::chrono::duration_cast<milliseconds>(document.steady_now - one.since).count();
   json::object result;
   result["name"] = one.name;
   result["address"] = one.address ? net::to_string(*one.address) : "";
@@ -21,7 +56,9 @@ json::object upstream_json(const upstream_status& one, const status_document& do
   result["membership"] = one.removed ? "leaving" : health::to_string(one.member);
   result["state"] = health::to_string(one.state);
   result["cause"] = one.cause;
-  result["since"] = rfc3339(document.unix_now_ms - age);
+  result["since"] = rfc3339(unix_ms(one.since, document));
+  result["means"] = meaning(one);
+  result["advice"] = advice(one);
   result["tier"] = one.tier;
   result["doubtful"] = one.doubtful;
   result["draining"] = one.drained;
@@ -30,68 +67,60 @@ json::object upstream_json(const upstream_status& one, const status_document& do
     result["probe_ms"] = static_cast<double>(one.probe->count()) / 1000;
   else
     result["probe_ms"] = nullptr;
+  add_notes(result, one.id, document);
   return result;
 }
 
-json::object event_json(const state_change& change) {
+json::array headline_json(const status_document& document) {
+  json::array result;
+  for (const auto& one : headline(document.pool, document.beside)) {
+    json::object sentence;
+    sentence["tone"] = to_string(one.how);
+    sentence["text"] = one.text;
+    if (one.since)
+      sentence["since"] = rfc3339(unix_ms(*one.since, document));
+    else
+      sentence["since"] = nullptr;
+    result.push_back(std::move(sentence));
+  }
+  return result;
+}
+
+json::value quorum_json(const std::optional<quorum_view>& view) {
+  if (!view) return nullptr;
   json::object result;
-  result["at"] = rfc3339(change.at_ms);
-  result["upstream"] = change.upstream;
-  result["from"] = change.from;
-  result["to"] = change.to;
-  result["cause"] = change.cause;
+  result["members"] = view->members;
+  result["majority"] = view->majority;
+  result["ready"] = view->ready;
+  result["spare"] = view->spare;
+  result["verdict"] = health::quorum::in_words({view->members, view->ready});
   return result;
 }
 
 }  // namespace
 
-std::string rfc3339(std::int64_t unix_ms) {
-  const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char text[40];
-  const auto length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(text + length, sizeof text - length, ".%03dZ", static_cast<int>(unix_ms % 1000));
-  return text;
-}
-
-quorum_view quorum_of(const pool_status& status) {
-  quorum_view view;
-  for (const auto& one : status.upstreams) {
-    if (one.removed) continue;
-    ++view.members;
-    if (one.state == health::state::ready) ++view.ready;
-  }
-  view.majority = health::quorum::majority(view.members);
-  view.spare = health::quorum::spare(view.members, view.ready);
-  return view;
-}
-
 std::string to_json(const status_document& document) {
   json::object result;
   result["version"] = document.version;
+  result["node"] = document.node;
+  result["pid"] = document.pid;
+  result["now"] = rfc3339(document.unix_now_ms);
+  result["started"] = rfc3339(document.started_ms);
+  result["config"] = document.config_path;
   result["ready"] = document.ready;
+  result["stopping"] = document.beside.stopping;
   result["panic"] = document.pool.panic;
+  result["observe"] = document.beside.observing;
+  result["config_fallback"] = document.beside.fallback;
+  result["resets_withheld"] = document.pool.resets_withheld;
+  result["headline"] = headline_json(document);
   json::array upstreams;
   for (const auto& one : document.pool.upstreams) upstreams.push_back(upstream_json(one, document));
   result["upstreams"] = std::move(upstreams);
-  if (document.quorum) {
-    json::object quorum;
-    quorum["members"] = document.quorum->members;
-    quorum["majority"] = document.quorum->majority;
-    quorum["ready"] = document.quorum->ready;
-    quorum["spare"] = document.quorum->spare;
-    quorum["verdict"] =
-        health::quorum::in_words({document.quorum->members, document.quorum->ready});
-    result["quorum"] = std::move(quorum);
-  } else {
-    result["quorum"] = nullptr;
-  }
+  result["quorum"] = quorum_json(document.beside.quorum);
   result["connections"] = document.connections;
-  json::array events;
-  if (document.events != nullptr)
-    for (const auto& change : *document.events) events.push_back(event_json(change));
-  result["events"] = std::move(events);
+  result["events"] =
+      document.events == nullptr ? json::array() : events_json(*document.events, shown_events);
   return json::serialize(result) + "\n";
 }
 

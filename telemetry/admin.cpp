@@ -36,9 +36,9 @@ response answer(const request& asked, admin_scope scope, const admin_handler& ha
   const auto path = target.substr(0, target.find('?'));
   admin_response made;
   if (asked.method() != http::verb::get && asked.method() != http::verb::head) {
-    made = {405, "text/plain; charset=utf-8", "only GET and HEAD are served here\n"};
+    made = {405, "text/plain; charset=utf-8", "only GET and HEAD are served here\n", {}};
   } else if (scope == admin_scope::metrics_only && path != "/metrics") {
-    made = {404, "text/plain; charset=utf-8", "only /metrics is served here\n"};
+    made = {404, "text/plain; charset=utf-8", "only /metrics is served here\n", {}};
   } else {
     made = handler(path);
   }
@@ -46,6 +46,7 @@ response answer(const request& asked, admin_scope scope, const admin_handler& ha
   result.set(http::field::content_type, made.content_type);
   result.set(http::field::cache_control, "no-store");
   result.set("X-Content-Type-Options", "nosniff");
+  result.set("Content-Security-Policy", made.policy.empty() ? "default-src 'none'" : made.policy);
   if (made.status == 405) result.set(http::field::allow, "GET, HEAD");
   result.keep_alive(asked.keep_alive());
   result.content_length(made.body.size());

@@ -14,6 +14,7 @@ struct admin_response {
   unsigned status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
+  std::string policy;  ///< Content-Security-Policy; empty: nothing may be loaded or run
 };
 
 /// Answers a path (without its query) on the admin port.

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <thread>
 
@@ -137,6 +138,21 @@ void own_descriptors() {
   static_cast<void>(close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_UNSHARE));
 }
 
+/// Takes what is to be kept; called by the thread that writes lines.
+struct kept_lines final : spdlog::sinks::sink {
+  explicit kept_lines(std::unique_ptr<line_file> to) : file(std::move(to)) {}
+
+  void log(const spdlog::details::log_msg& line) override {
+    failure = file->add({line.payload.data(), line.payload.size()});
+  }
+  void flush() override {}
+  void set_pattern(const std::string&) override {}
+  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
+
+  std::unique_ptr<line_file> file;
+  std::atomic<int> failure{0};
+};
+
 struct log::writer {
   std::shared_ptr<spdlog::details::thread_pool> pool =
       std::make_shared<spdlog::details::thread_pool>(queue_lines, 1, own_descriptors);
@@ -144,6 +160,8 @@ struct log::writer {
       "kubelane", std::make_shared<spdlog::sinks::stderr_sink_mt>(), pool,
       spdlog::async_overflow_policy::overrun_oldest);
   bool journal = writes_to_journal();
+  std::shared_ptr<kept_lines> kept;
+  std::shared_ptr<spdlog::async_logger> keeper;  // none: nothing is kept
 
   writer() {
     logger->set_pattern("%v", spdlog::pattern_time_type::utc);
@@ -208,6 +226,21 @@ void log::info(std::string_view event, const std::vector<field>& fields) {
 }
 void log::debug(std::string_view event, const std::vector<field>& fields) {
   write(log_level::debug, event, fields);
+}
+
+void log::keep_in(std::unique_ptr<line_file> file) {
+  writer_->kept = std::make_shared<kept_lines>(std::move(file));
+  writer_->keeper = std::make_shared<spdlog::async_logger>(
+      "kept", writer_->kept, writer_->pool, spdlog::async_overflow_policy::overrun_oldest);
+}
+
+void log::keep(std::string_view line) {
+  if (writer_->keeper)
+    writer_->keeper->log(spdlog::level::info, spdlog::string_view_t(line.data(), line.size()));
+}
+
+int log::keeping_failed() const {
+  return writer_->kept ? writer_->kept->failure.load() : 0;
 }
 
 std::uint64_t log::dropped() const {

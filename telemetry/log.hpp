@@ -1,5 +1,7 @@
 #pragma once
 
+#include "telemetry/line_file.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
@@ -74,6 +76,13 @@ class log {
 
   /// Lines lost because the reader of standard error was stuck.
   std::uint64_t dropped() const;
+
+  /// From now on `keep` works. Once, before anything is kept.
+  void keep_in(std::unique_ptr<line_file> file);
+  /// Adds a line to that file, on the thread that writes all others.
+  void keep(std::string_view line);
+  /// The errno of the last line that could not be kept; 0 if it could.
+  int keeping_failed() const;
 
  private:
   struct writer;

@@ -35,7 +35,7 @@ status_document document_of(const std::deque<state_change>& events) {
   document.version = "9.9";
   document.pool = three_upstreams();
   document.ready = true;
-  document.quorum = quorum_of(document.pool);
+  document.beside.quorum = quorum_of(document.pool);
   document.connections = 7;
   document.events = &events;
   document.steady_now = time_point{} + 65s;
@@ -45,7 +45,7 @@ status_document document_of(const std::deque<state_change>& events) {
 
 TEST(StatusJson, HasTheDocumentedShape) {
   const std::deque<state_change> events = {
-      {1'700'000'000'123, "cp2", "ready", "not_ready", "etcd"}};
+      {1'700'000'000'123, "cp2", health::state::ready, health::state::not_ready, "etcd"}};
   const auto parsed = boost::json::parse(to_json(document_of(events)));
   EXPECT_EQ(parsed.at("version").as_string(), "9.9");
   EXPECT_TRUE(parsed.at("ready").as_bool());
@@ -63,6 +63,42 @@ TEST(StatusJson, HasTheDocumentedShape) {
   EXPECT_EQ(event.at("to").as_string(), "not_ready");
   EXPECT_EQ(parsed.at("quorum").at("verdict").as_string(),
             "2 of 3 ready: one more failure loses quorum");
+}
+
+TEST(StatusJson, HasWhatThePageShowsBesides) {
+  const std::deque<state_change> events;
+  notes_by_upstream notes;
+  notes[upstream_id{0}].certificate_expiry_ms = 1'800'000'000'000;
+  notes[upstream_id{0}].probes.add({1'700'000'000'000, 1500});
+  notes[upstream_id{0}].probes.add({1'700'000'001'000, std::nullopt});
+  auto document = document_of(events);
+  document.notes = &notes;
+  document.beside.fallback = true;
+  const auto parsed = boost::json::parse(to_json(document));
+  EXPECT_EQ(parsed.at("now").as_string(), "2023-11-14T22:14:20.000Z");
+  EXPECT_TRUE(parsed.at("config_fallback").as_bool());
+  EXPECT_FALSE(parsed.at("observe").as_bool());
+  const auto& first = parsed.at("upstreams").at(0);
+  EXPECT_EQ(first.at("certificate_expiry").as_string(), "2027-01-15T08:00:00.000Z");
+  EXPECT_EQ(boost::json::serialize(first.at("probe_history")),
+            "[[1700000000000,1500],[1700000001000,null]]");
+  const auto& second = parsed.at("upstreams").at(1);
+  EXPECT_TRUE(second.at("certificate_expiry").is_null());
+  EXPECT_EQ(second.at("means").as_string(), "answers that it is not ready");
+  const auto& sentence = parsed.at("headline").at(1);
+  EXPECT_EQ(sentence.at("text").as_string(), "cp2 is not ready: etcd");
+  EXPECT_EQ(sentence.at("tone").as_string(), "bad");
+  EXPECT_EQ(sentence.at("since").as_string(), "2023-11-14T22:13:20.000Z");
+}
+
+TEST(StatusJson, HasTheLastHundredEvents) {
+  std::deque<state_change> events;
+  for (int i = 0; i < 150; ++i)
+    events.push_back({i, "cp1", health::state::ready, health::state::slow, ""});
+  const auto parsed = boost::json::parse(to_json(document_of(events)));
+  const auto& shown = parsed.at("events").as_array();
+  ASSERT_EQ(shown.size(), 100U);
+  EXPECT_EQ(shown.back().at("at").as_string(), rfc3339(149));
 }
 
 TEST(StatusJson, QuorumCountsReadyOnesAndWhatMayStillFail) {
@@ -86,7 +122,7 @@ TEST(Readiness, NamesEachUpstreamWithStateAndCause) {
 
 TEST(StatusTable, ShowsEveryUpstreamTheQuorumAndTheLastChange) {
   const std::deque<state_change> events = {
-      {1'700'000'000'123, "cp2", "ready", "not_ready", "etcd"}};
+      {1'700'000'000'123, "cp2", health::state::ready, health::state::not_ready, "etcd"}};
   const auto text = commands::status_table(to_json(document_of(events)), commands::colour::off);
   EXPECT_NE(text.find("kubelane 9.9: ready, 7 connections"), std::string::npos) << text;
   EXPECT_NE(text.find("2 of 3 ready: one more failure loses quorum"), std::string::npos) << text;

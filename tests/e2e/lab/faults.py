@@ -163,33 +163,33 @@ def _certified(server, authority, **options):
 
 def etcd_failed(servers, requests_fail=True):
     """The checks say `[-]etcd failed`, and so requests fail; or nothing but the checks is wrong."""
-    return _told(servers, ready=(500, "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n"),
+    return told(servers, ready=(500, "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n"),
                  serves=not requests_fail)
 
 
 def shutting_down(servers, requests_fail=False):
     """The checks say `[-]shutdown failed`."""
-    return _told(servers, ready=(500, "[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n"),
+    return told(servers, ready=(500, "[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n"),
                  serves=not requests_fail)
 
 
 def slow_answers(servers, seconds):
     """Every check is answered that late."""
-    return _told(servers, delay=seconds)
+    return told(servers, delay=seconds)
 
 
 def unauthorized(servers):
     """The checks answer 401, as with anonymous-auth=false."""
-    return _told(servers, ready=(401, "Unauthorized"))
+    return told(servers, ready=(401, "Unauthorized"))
 
 
 def failing_checks(servers, every):
     """Every so many-th check fails."""
-    return _told(servers, failing=every)
+    return told(servers, failing=every)
 
 
 @contextmanager
-def _told(servers, **orders):
+def told(servers, **orders):
     for server in servers:
         server.tell(**orders)
     try:

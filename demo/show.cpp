@@ -56,6 +56,7 @@ std::string results_table(const std::vector<result>& results) {
 class stage {
  public:
   stage(std::ostream& out, screen on) : out_(out), screen_(on) {
+    out_ << "making certificates, starting three API servers and kubelane" << std::endl;
     write_identities();
     for (std::size_t i = 0; i < server_count; ++i) start_server(i);
     write_configuration();
@@ -83,6 +84,7 @@ class stage {
     begin();
     pass(duration);
     end();
+    say("  over, waiting until all are ready again");
     wait_until_ready(name + ": over, waiting until all are ready again");
     results_.push_back({name, client_->take()});
     say("  " + summary(results_.back().figures));

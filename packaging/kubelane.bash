@@ -21,7 +21,7 @@ _kubelane() {
       COMPREPLY=($(compgen -W "text json markdown" -- "$current"))
       return
       ;;
-    --config | --against | --output | --root | --inventory | --cacert | --cert | --key)
+    --config | --against | --output | --bundle | --file | --inventory | --root | --cacert | --cert | --key)
       COMPREPLY=($(compgen -f -- "$current"))
       return
       ;;

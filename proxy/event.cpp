@@ -1,12 +1,11 @@
 #include "proxy/event.hpp"
 
 #include "proxy/event_json.hpp"
+#include "telemetry/line_file.hpp"
 
 #include <array>
 #include <cstdio>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 
 namespace kubelane::proxy {
 namespace {
@@ -71,11 +70,9 @@ std::deque<state_change> parse_events(std::string_view text) {
 }
 
 std::optional<std::deque<state_change>> read_events(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) return std::nullopt;
-  return parse_events(text);
+  const auto text = telemetry::read_text(path);
+  if (!text) return std::nullopt;
+  return parse_events(*text);
 }
 
 json::array events_json(const std::deque<state_change>& events, std::size_t count) {

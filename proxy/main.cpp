@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   add_run(app, status);
   add_check(app, status);
   add_status(app, status);
+  add_events(app, status);
   add_demo(app, status);
   add_quorum(app, status);
   add_inventory(app, status);

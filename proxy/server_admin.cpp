@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 
 namespace kubelane::proxy {
 namespace {
@@ -51,6 +52,15 @@ admin_response server::impl::readiness() {
       good ? 200U : 503U, text_plain, ports + readiness_text(pool.status(reactor.now()), good), {}};
 }
 
+/// Moves by whole steps of the wall clock only, so that one moment has one time.
+std::int64_t server::impl::unix_ms_of(time_point at) {
+  constexpr std::int64_t step = 50;
+  const auto steady = std::chrono::floor<milliseconds>(at.time_since_epoch()).count();
+  const auto offset = unix_now_ms() - steady;
+  if (std::abs(offset - wall_offset_ms) > step) wall_offset_ms = offset;
+  return steady + wall_offset_ms;
+}
+
 admin_response server::impl::page() const {
   const auto made = telemetry::status_page();
   return {200, "text/html; charset=utf-8", std::string(made.html), std::string(made.policy)};
@@ -75,7 +85,7 @@ admin_response server::impl::status_document() {
   document.notes = &notes;
   document.events = &events;
   document.steady_now = health::clock::now();
-  document.unix_now_ms = unix_now_ms();
+  document.unix_now_ms = unix_ms_of(document.steady_now);
   return {200, "application/json", to_json(document), {}};
 }
 

@@ -102,6 +102,7 @@ struct server::impl {
   telemetry::admin_response readiness();
   telemetry::admin_response status_document();
   telemetry::admin_response page() const;
+  std::int64_t unix_ms_of(time_point at);
   telemetry::admin_response metrics_text();
   bool ready() const;
 
@@ -136,6 +137,7 @@ struct server::impl {
   std::deque<state_change> events;  // the last thousand, those of processes before included
   notes_by_upstream notes;
   const std::int64_t started_ms = unix_now_ms();
+  std::int64_t wall_offset_ms = 0;  // Unix time minus the steady clock's
   time_point last_tick{};
   time_point last_watch{};
   std::optional<time_point> watchdog_due;

@@ -15,9 +15,12 @@ namespace json = boost::json;
 /// All of them, once a second and page, would be work that connections wait for.
 constexpr std::size_t shown_events = 100;
 
+/// The same for one moment each time it is asked: nothing is rounded that moves with the clock.
 std::int64_t unix_ms(time_point at, const status_document& document) {
-  const auto age = document.steady_now - at;
-  return document.unix_now_ms - std::chrono::duration_cast<milliseconds>(age).count();
+  const auto ms = [](time_point of) {
+    return std::chrono::floor<milliseconds>(of.time_since_epoch()).count();
+  };
+  return document.unix_now_ms - (ms(document.steady_now) - ms(at));
 }
 
 /// Pairs of Unix time in milliseconds and microseconds, null where there was no answer.

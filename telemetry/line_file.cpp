@@ -5,10 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 namespace kubelane::telemetry {
@@ -16,11 +15,6 @@ namespace {
 
 // It names servers and what is wrong with them: for its owner, as the rest of the folder.
 constexpr mode_t mode = 0600;
-
-std::string read_all(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 /// 0, or the errno.
 int write_all(int fd, std::string_view text) {
@@ -48,6 +42,26 @@ std::string_view last_lines(std::string_view text, std::size_t count) {
 
 }  // namespace
 
+// Not a stream: one throws when it reads from a directory.
+std::optional<std::string> read_text(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  std::string text;
+  std::array<char, 16384> buffer{};
+  for (;;) {
+    const auto count = ::read(fd, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      const int error = errno;
+      ::close(fd);
+      errno = error;
+      if (count == 0) return text;
+      return std::nullopt;
+    }
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+}
+
 line_file::line_file(std::string path, std::size_t kept) : path_(std::move(path)), kept_(kept) {}
 
 line_file::~line_file() {
@@ -69,7 +83,7 @@ int line_file::open() {
   if (fd_ >= 0) return 0;
   fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, mode);
   if (fd_ < 0) return errno;
-  const auto text = read_all(path_);
+  const auto text = read_text(path_).value_or("");
   lines_ = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   torn_ = !text.empty() && text.back() != '\n';
   return 0;
@@ -86,11 +100,12 @@ int line_file::append(std::string_view line) {
 }
 
 int line_file::shorten() {
-  const auto text = read_all(path_);
+  const auto text = read_text(path_);
+  if (!text) return errno;
   const auto fresh = path_ + ".new";
   const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
   if (fd < 0) return errno;
-  int error = write_all(fd, last_lines(text, kept_));
+  int error = write_all(fd, last_lines(*text, kept_));
   if (error == 0 && ::fsync(fd) != 0) error = errno;  // or a power cut leaves an empty file
   if (::close(fd) != 0 && error == 0) error = errno;
   if (error == 0 && ::rename(fresh.c_str(), path_.c_str()) != 0) error = errno;

@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace kubelane::telemetry {
+
+/// All of a file. Nothing if it cannot be read, as a directory; errno says why.
+std::optional<std::string> read_text(const std::string& path);
 
 /// A file of lines that outlives its writer, of which there is one.
 ///

@@ -7,6 +7,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <iostream>
+
 namespace kubelane::commands {
 namespace {
 
@@ -14,6 +16,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using answered = std::tuple<boost::system::error_code, net::http_response>;
 
+constexpr std::uint16_t admin_port = 8081;
 constexpr std::size_t largest_body = 16 * 1024 * 1024;  // /metrics and /status stay far below
 
 asio::awaitable<answered> ask(net::endpoint admin, std::string path) {
@@ -41,6 +44,13 @@ asio::awaitable<void> ask_within(net::endpoint admin, std::string path,
 }
 
 }  // namespace
+
+std::optional<net::endpoint> parse_admin(const std::string& text) {
+  const auto admin = net::parse_endpoint(text, admin_port);
+  if (admin) return *admin;
+  std::cerr << "--admin " << text << ": not an address, as 127.0.0.1:8081\n";
+  return std::nullopt;
+}
 
 boost::system::result<admin_answer, std::string> ask_admin(const net::endpoint& admin,
                                                            const std::string& path,

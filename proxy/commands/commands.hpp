@@ -15,6 +15,7 @@ void add_run(CLI::App& app, int& status);
 void add_check(CLI::App& app, int& status);
 void add_demo(CLI::App& app, int& status);
 void add_status(CLI::App& app, int& status);
+void add_events(CLI::App& app, int& status);
 void add_quorum(CLI::App& app, int& status);
 void add_inventory(CLI::App& app, int& status);
 void add_etcd(CLI::App& app, int& status);

@@ -1,10 +1,10 @@
 #include "proxy/commands/status_table.hpp"
 
 #include "health/quorum.hpp"
+#include "proxy/commands/history_strip.hpp"
 
 #include <boost/json.hpp>
 
-#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -14,53 +14,19 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t shown_events = 5;
+constexpr std::size_t state_column = 2;
 
 std::string text_of(const json::object& from, const char* key) {
   const auto* value = from.if_contains(key);
   if (value == nullptr || value->is_null()) return "-";
-  if (value->is_string()) return value->as_string().empty() ? "-" : std::string(value->as_string());
+  if (value->is_string())
+    return value->as_string().empty() ? "-" : printable(std::string(value->as_string()));
   if (value->is_double()) {
     std::array<char, 32> number{};
     std::snprintf(number.data(), number.size(), "%.1f", value->as_double());
     return number.data();
   }
   return json::serialize(*value);
-}
-
-/// `2026-01-01T10:20:30.123Z` -> `2026-01-01 10:20:30`; anything else stays.
-std::string short_time(std::string time) {
-  if (time.size() < 19 || time[10] != 'T') return time;
-  time[10] = ' ';
-  return time.substr(0, 19);
-}
-
-const char* paint(std::string_view state) {
-  if (state == "ready") return "\x1b[32m";
-  if (state == "unknown" || state == "slow" || state == "shutting_down") return "\x1b[33m";
-  return "\x1b[31m";
-}
-
-using row = std::vector<std::string>;
-
-std::string aligned(const std::vector<row>& rows, colour with) {
-  std::vector<std::size_t> widths;
-  for (const auto& cells : rows) {
-    widths.resize(std::max(widths.size(), cells.size()));
-    for (std::size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], cells[i].size());
-  }
-  constexpr std::size_t state_column = 2;
-  std::string text;
-  for (std::size_t line = 0; line < rows.size(); ++line) {
-    std::string out;
-    for (std::size_t i = 0; i < rows[line].size(); ++i) {
-      const auto& cell = rows[line][i];
-      const bool painted = with == colour::on && line > 0 && i == state_column;
-      out += painted ? paint(cell) + cell + "\x1b[0m" : cell;
-      if (i + 1 < rows[line].size()) out += std::string(widths[i] - cell.size() + 2, ' ');
-    }
-    text += out + '\n';
-  }
-  return text;
 }
 
 std::string summary(const json::object& status) {
@@ -79,6 +45,20 @@ std::string summary(const json::object& status) {
   return text;
 }
 
+/// What is out of the ordinary, in words; the first sentence and the quorum's are in the summary.
+std::string trouble(const json::object& status) {
+  std::string text;
+  const auto& sentences = status.at("headline").as_array();
+  for (std::size_t i = 1; i < sentences.size(); ++i) {
+    const auto& one = sentences[i].as_object();
+    auto words = text_of(one, "text");
+    if (one.at("tone").as_string() == "good" || words.rfind("etcd", 0) == 0) continue;
+    if (!one.at("since").is_null()) words += ", since " + short_time(text_of(one, "since"));
+    text += "! " + words + '\n';
+  }
+  return text;
+}
+
 std::vector<row> upstream_rows(const json::object& status) {
   std::vector<row> rows = {
       {"NAME", "ADDRESS", "STATE", "SINCE", "CONNECTIONS", "PROBE MS", "CAUSE"}};
@@ -89,6 +69,29 @@ std::vector<row> upstream_rows(const json::object& status) {
                     text_of(one, "probe_ms"), text_of(one, "cause")});
   }
   return rows;
+}
+
+std::deque<proxy::state_change> events_of(const json::object& status) {
+  std::deque<proxy::state_change> events;
+  for (const auto& one : status.at("events").as_array())
+    if (auto read = proxy::parse_event(json::serialize(one))) events.push_back(std::move(*read));
+  return events;
+}
+
+std::string strips(const json::object& status) {
+  const auto until = proxy::parse_rfc3339(text_of(status, "now"));
+  if (!until) return {};
+  const auto events = events_of(status);
+  std::vector<row> rows = {{"LAST HOUR", "= ready  ~ slow  ! not ready  x down  . not known"}};
+  for (const auto& value : status.at("upstreams").as_array()) {
+    const auto& one = value.as_object();
+    const auto now = health::state_from(text_of(one, "state"));
+    const auto since = proxy::parse_rfc3339(text_of(one, "since"));
+    if (!now || !since) continue;
+    const auto name = text_of(one, "name");
+    rows.push_back({name, history_strip(events, name, *now, *since, {.until_ms = *until})});
+  }
+  return aligned(rows, colour::off, 0);
 }
 
 std::vector<row> event_rows(const json::object& status) {
@@ -108,9 +111,10 @@ std::vector<row> event_rows(const json::object& status) {
 std::string status_table(std::string_view text, colour with) {
   const auto document = json::parse(json::string_view(text.data(), text.size()));
   const auto& status = document.as_object();
-  auto result = summary(status) + '\n' + aligned(upstream_rows(status), with);
+  auto result = summary(status) + trouble(status) + '\n' +
+                aligned(upstream_rows(status), with, state_column) + '\n' + strips(status);
   const auto events = event_rows(status);
-  if (events.size() > 1) result += '\n' + aligned(events, with);
+  if (events.size() > 1) result += '\n' + aligned(events, with, state_column);
   return result;
 }
 

@@ -72,6 +72,15 @@ TEST(LineFile, OnlyItsOwnerMayReadIt) {
   EXPECT_EQ(std::filesystem::status(folder / "lines").permissions(), std::filesystem::perms(0600));
 }
 
+TEST(ReadText, ADirectoryOrNothingIsNoText) {
+  const test::temporary_folder folder;
+  EXPECT_EQ(read_text(folder.write("file", "a\nb")), "a\nb");
+  EXPECT_FALSE(read_text(folder / ""));
+  EXPECT_EQ(errno, EISDIR);
+  EXPECT_FALSE(read_text(folder / "none"));
+  EXPECT_EQ(errno, ENOENT);
+}
+
 TEST(Log, KeepsLinesInAFileFromItsOwnThread) {
   const test::temporary_folder folder;
   {

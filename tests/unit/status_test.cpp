@@ -128,7 +128,19 @@ TEST(StatusTable, ShowsEveryUpstreamTheQuorumAndTheLastChange) {
   EXPECT_NE(text.find("2 of 3 ready: one more failure loses quorum"), std::string::npos) << text;
   EXPECT_NE(text.find("cp2   10.0.0.1:6443  not_ready"), std::string::npos) << text;
   EXPECT_NE(text.find("2023-11-14 22:13:20"), std::string::npos) << text;
+  EXPECT_NE(text.find("! cp2 is not ready: etcd, since 2023-11-14 22:13:20"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("cp2        =============================!"), std::string::npos) << text;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+TEST(StatusTable, WhatAServerSaidCannotMoveTheCursor) {
+  const std::deque<state_change> events;
+  auto document = document_of(events);
+  document.pool.upstreams[1].cause = "\x1b[2J";
+  const auto text = commands::status_table(to_json(document), commands::colour::off);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_NE(text.find("?[2J"), std::string::npos) << text;
 }
 
 TEST(StatusTable, PaintsStatesOnlyWhenAsked) {

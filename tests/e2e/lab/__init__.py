@@ -10,6 +10,7 @@
     clients          kubectl and held connections, as the programs of a node use them
     kubelets         hollow kubelets, and who watches their leases
     load_client      an open-loop client on held and fresh connections
+    progress         what is being done at the moment
     handshakes       counts TLS handshakes on the wire
     root, container  a Debian with systemd, and a machine that boots it
     package          kubelane as a Debian package

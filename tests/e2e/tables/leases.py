@@ -14,6 +14,7 @@ from lab import faults
 from lab.kubelets import Kubelets, LeaseWatcher
 from lab.network import Host
 from lab.peers import Nginx, TunedHAProxy
+from lab.progress import tell
 from lab.proxy import Kubelane
 
 from .table import Row, Table
@@ -71,6 +72,7 @@ def table(names, runs, lab):
             for number in range(-(-runs // 2)):  # each is two runs of kubelane
                 try:
                     lab.check_time()
+                    tell(f"leases/{name}: run {number + 1} of {-(-runs // 2)}")
                     run(lab, name, number, workers, kubelets, made)
                 except Exception as error:
                     (lab.logs / f"leases-{name}-{number}-traceback.log").write_text(traceback.format_exc())

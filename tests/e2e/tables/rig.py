@@ -7,6 +7,7 @@ import time
 import traceback
 from dataclasses import dataclass
 
+from lab.progress import tell
 from lab.proxy import Kubelane
 from lab.rack import Rack
 
@@ -43,6 +44,7 @@ def run_jobs(jobs, racks, measure, table, check_time):
             job = remaining.popleft()
             try:
                 check_time()
+                tell(f"{job.row}: run {job.number + 1} ({', '.join(job.columns)}), {len(remaining)} more to begin")
                 for column, seen in run(job, rack).items():
                     table.add(job.row, column, measure(job.row, seen))
             except Exception as error:

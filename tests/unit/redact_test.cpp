@@ -1,0 +1,102 @@
+#include "proxy/commands/redact.hpp"
+
+#include <gtest/gtest.h>
+
+namespace kubelane::commands {
+namespace {
+
+// Assembled, so that nobody who searches this file for keys finds one.
+const std::string label = std::string("PRIVATE ") + "KEY";
+const std::string key_body =
+    "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg0123456789abcdef\n"
+    "ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcdefgh\n";
+const std::string pem =
+    "-----BEGIN " + label + "-----\n" + key_body + "-----END " + label + "-----\n";
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string result;
+  unsigned value = 0;
+  int bits = 0;
+  for (const char byte : bytes) {
+    value = value << 8 | static_cast<unsigned char>(byte);
+    for (bits += 8; bits >= 6; bits -= 6) result += digits[value >> (bits - 6) & 63U];
+  }
+  if (bits > 0) result += digits[value << (6 - bits) & 63U];
+  while (result.size() % 4 != 0) result += '=';
+  return result;
+}
+
+std::string wrapped(const std::string& text, std::size_t columns) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size(); at += columns)
+    result += text.substr(at, columns) + "\n";
+  return result;
+}
+
+TEST(Redact, APrivateKeyGoesAndWhatIsAroundItStays) {
+  EXPECT_EQ(redact("before\n" + pem + "after\n"), "before\n[removed]\nafter\n");
+  EXPECT_EQ(redact("a\n" + pem.substr(0, pem.size() - 40)), "a\n[removed]");
+}
+
+TEST(Redact, EveryKindOfPrivateKeyGoes) {
+  for (const char* kind : {"RSA ", "EC ", "ENCRYPTED ", "OPENSSH "}) {
+    const auto text =
+        "-----BEGIN " + (kind + label) + "-----\nabc\n-----END " + (kind + label) + "-----";
+    EXPECT_EQ(redact(text), "[removed]") << kind;
+  }
+}
+
+TEST(Redact, ACertificateIsNoSecret) {
+  const std::string text = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+  EXPECT_EQ(redact(text), text);
+}
+
+TEST(Redact, AKeyInBase64GoesHoweverAlignedAndWrapped) {
+  for (std::size_t before = 0; before < 80; ++before)
+    for (const std::size_t columns : {64UL, 76UL, 100'000UL}) {
+      const auto encoded = wrapped(base64(std::string(before, 'x') + pem), columns);
+      EXPECT_EQ(redact("log: " + encoded + "next line\n"), "log: [removed]\nnext line\n")
+          << before << ' ' << columns;
+    }
+}
+
+TEST(Redact, OtherBase64Stays) {
+  const auto text = wrapped(base64(std::string(500, 'x')), 76) + "end\n";
+  EXPECT_EQ(redact(text), text);
+}
+
+TEST(Redact, NamedSecretsLoseTheirValues) {
+  EXPECT_EQ(redact("token: abc\nuser: x\n"), "token: [removed]\nuser: x\n");
+  EXPECT_EQ(redact("{\"token\":\"a b\",\"n\":1}"), "{\"token\":[removed],\"n\":1}");
+  EXPECT_EQ(redact("password=hunter2 next"), "password=[removed] next");
+  EXPECT_EQ(redact("client-key-data: LS0tLS1"), "client-key-data: [removed]");
+  EXPECT_EQ(redact("Authorization: Bearer abc.def"), "Authorization: Bearer [removed]");
+  EXPECT_EQ(redact("Environment=A=b C=d"), "Environment=[removed]");
+}
+
+TEST(Redact, PathsOfKeysStay) {
+  const std::string text =
+      "health:\n  tls: {client_key_file: /etc/kubelane/client.key, kubeconfig: /etc/k.conf}\n"
+      "--token-auth-file=/etc/tokens.csv\n";
+  EXPECT_EQ(redact(text), text);
+}
+
+TEST(Redact, TokensAndPasswordsAreKnownByTheirForm) {
+  EXPECT_EQ(redact("got eyJhbGciOi.eyJzdWIi.c2lnbmF0dXJl here"), "got [removed] here");
+  EXPECT_EQ(redact("join abcdef.0123456789abcdef now"), "join [removed] now");
+  EXPECT_EQ(redact("https://me:secret@host/path"), "https://[removed]@host/path");
+  EXPECT_EQ(redact("https://host/a@b"), "https://host/a@b");
+}
+
+TEST(Redact, OrdinaryTextStays) {
+  const std::string text =
+      "2026-01-01T00:00:00.000Z warn upstream dead upstream=cp2 from=ready cause=\"host silent\"\n"
+      "kubelane_upstream_state{state=\"ready\",upstream=\"cp1\"} 1\n\n\tindented\n";
+  EXPECT_EQ(redact(text), text);
+  EXPECT_EQ(redact(""), "");
+}
+
+}  // namespace
+}  // namespace kubelane::commands

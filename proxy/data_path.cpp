@@ -18,7 +18,7 @@ namespace kubelane::proxy {
 namespace {
 
 constexpr milliseconds check_period{100};
-constexpr std::size_t checks_a_round = 10;  // so that each relay is checked about once a second
+constexpr std::size_t rounds = 10;  // that many checks of all would fit into
 constexpr milliseconds accept_again_after{200};
 constexpr milliseconds quiet_time{10};
 constexpr std::size_t many_connections = 1000;
@@ -235,13 +235,21 @@ void data_path::impl::close_all(milliseconds spread) {
 void data_path::impl::check_some() {
   checking.arm(loop.next_after(checking.due(), check_period));
   give_memory_back();
-  for (auto left = relay_count / checks_a_round + 1; left > 0 && !relays.empty(); --left) {
-    relay& next = relays.front();
-    relays.splice(relays.end(), relays, relays.begin());
-    if (store != nullptr && next.record() == nullptr && !next.is_young(loop.now()))
-      keep(next, keeper::pace::limited);
-    next.check(loop.now());
+  // Bounded, so that those which came together do not hold up the turn together.
+  for (auto left = relay_count / rounds + 1; left > 0 && !to_check.empty(); --left) {
+    relay& next = to_check.front();
+    if (loop.now() < next.check_due) return;
+    next.restless.unlink();
+    check(next);
   }
+}
+
+void data_path::impl::check(relay& next) {
+  if (store != nullptr && next.record() == nullptr && !next.is_young(loop.now()))
+    keep(next, keeper::pace::limited);
+  const bool unkept = store != nullptr && next.record() == nullptr;
+  const auto attention = next.check(loop.now());  // may be its end
+  if (attention == relay::attention::needed || (unkept && !next.is_over())) restless(next);
 }
 
 // The allocator keeps what many connections have needed, for ever, unless it is told.

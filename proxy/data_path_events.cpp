@@ -17,6 +17,10 @@ data_path::impl& self_of(void* owner) {
   self_of(owner).unproven(reader);
 }
 
+[[gnu::hot]] void note_restless(void* owner, relay& busy) {
+  self_of(owner).restless(busy);
+}
+
 template <typename Object>
 void destroy(void* object) {
   delete static_cast<Object*>(object);
@@ -38,6 +42,7 @@ relay_context data_path::impl::make_relay_seam() {
           },
       .starved = [](void* owner, relay& waiting) { self_of(owner).starved(waiting); },
       .unproven = note_unproven,
+      .restless = note_restless,
   };
 }
 
@@ -90,6 +95,7 @@ void data_path::impl::session_connected(session& over, relay::beginning from) {
 void data_path::impl::begin(relay* added) {
   relays.push_back(*added);
   ++relay_count;
+  restless(*added);
   added->resume();
 }
 
@@ -114,6 +120,12 @@ void data_path::impl::starved(relay& waiting) {
   reader.doubtful.unlink();
   doubtful.push_back(reader);
   if (!looking.armed()) looking.arm(loop.now() + look_period);
+}
+
+[[gnu::hot]] void data_path::impl::restless(relay& busy) {
+  if (busy.restless.is_linked()) return;
+  busy.check_due = loop.now() + check_again_after;
+  to_check.push_back(busy);
 }
 
 void data_path::impl::trouble_here(int error) {

@@ -30,6 +30,7 @@ struct data_path::impl {
   void close_all(milliseconds spread);
   time_point within(milliseconds spread);
   void check_some();
+  void check(relay& next);
   void give_memory_back();
   void look_again();
   void feed_starving();
@@ -53,12 +54,14 @@ struct data_path::impl {
   void session_ended(session& over, end_reason why);
   void starved(relay& waiting);
   void unproven(relay& reader);
+  void restless(relay& busy);
   void trouble_here(int error);
   bool may_dial();
 
   // When to look at a socket after a short read, unless an event comes before: rarely enough to
   // cost nothing beside the reads themselves.
   static constexpr milliseconds look_period{20};
+  static constexpr milliseconds check_again_after{1'000};
 
   using relay_list =
       boost::intrusive::list<relay,
@@ -71,6 +74,10 @@ struct data_path::impl {
   using starving_list =
       boost::intrusive::list<relay,
                              boost::intrusive::member_hook<relay, relay_hook, &relay::starving>,
+                             boost::intrusive::constant_time_size<false>>;
+  using restless_list =
+      boost::intrusive::list<relay,
+                             boost::intrusive::member_hook<relay, relay_hook, &relay::restless>,
                              boost::intrusive::constant_time_size<false>>;
   using session_list =
       boost::intrusive::list<session,
@@ -98,6 +105,7 @@ struct data_path::impl {
   session_list sessions;
   doubtful_list doubtful;
   starving_list starving;
+  restless_list to_check;  // the one that is due first in front
   std::size_t relay_count = 0;
   std::size_t session_count = 0;
   std::size_t most_connections = 0;  // since memory was last given back

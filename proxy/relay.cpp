@@ -128,7 +128,7 @@ void relay::resume() {
   if (sum.read == 0 && sum.written == 0) return status;
   const auto now = context_.loop.now();
   last_bytes_ = now;
-  if (sum.written > 0) to.owes_acknowledgement = true;
+  if (sum.written > 0 && !std::exchange(to.owes_acknowledgement, true)) become_restless();
   if (&from == &server_ && sum.read > 0) share_->heard(sum.read, now);
   if (&from == &client_ && sum.written > 0) share_->sent(sum.written, now);
   return status;
@@ -174,6 +174,7 @@ void relay::tell_end(side& to) {
   note(&to == &client_ ? kept_record::told_client : kept_record::told_server);
   to.told_end = true;
   shutdown(to.socket.fd(), SHUT_WR);
+  become_restless();
 }
 
 void relay::leave_at(time_point due, const departure& how) {
@@ -278,17 +279,25 @@ end_reason relay::why_broken(const side& broken) const {
   return &broken == &client_ ? end_reason::client_reset : end_reason::server_reset;
 }
 
-void relay::check(time_point now) {
-  if (phase_ != phase::flowing) return;
+relay::attention relay::check(time_point now) {
+  if (phase_ != phase::flowing) return attention::none;
   if (!keeps_alive_ && !is_young(now)) {  // short connections do without these calls
     net::keep_alive_on(server_.socket.fd(), server_keep_alive);
     keeps_alive_ = true;
   }
   const bool half_closed = client_.told_end != server_.told_end;
   if (half_closed && now - last_bytes_ >= context_.limits.half_closed_timeout)
-    return abort(end_reason::half_closed_timeout);
-  if (is_dead(server_, now) || (client_is_remote_ && is_dead(client_, now)))
+    abort(end_reason::half_closed_timeout);
+  else if (is_dead(server_, now) || (client_is_remote_ && is_dead(client_, now)))
     abort(end_reason::unacknowledged);
+  return needs_attention() ? attention::needed : attention::none;
+}
+
+bool relay::needs_attention() const noexcept {
+  if (phase_ != phase::flowing) return false;
+  const bool half_closed = client_.told_end != server_.told_end;
+  return !keeps_alive_ || half_closed || server_.owes_acknowledgement ||
+         (client_is_remote_ && client_.owes_acknowledgement);
 }
 
 bool relay::is_dead(side& at, time_point now) {
@@ -322,6 +331,7 @@ void relay::finish(end_reason why) {
   rest_.cancel();
   starving.unlink();
   doubtful.unlink();
+  restless.unlink();
   context_.ended(context_.owner, *this, why);
   record_ = nullptr;
   share_.reset();

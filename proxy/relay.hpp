@@ -35,6 +35,9 @@ struct relay_context {
   void (*starved)(void* owner, relay& waiting);
   /// A short read was not followed by another: the owner calls `resume` a little later.
   void (*unproven)(void* owner, relay& reader);
+  /// Something may come that no event tells: the owner calls `check` once a second from now on, for
+  /// as long as that wants it.
+  void (*restless)(void* owner, relay& busy);
 };
 
 /// When and how a connection has to leave its upstream.
@@ -87,8 +90,10 @@ class relay {
   void leave_at(time_point due, const departure& how);
   /// Stay after all, unless it is leaving already.
   void stay();
-  /// What no event tells; call about once a second. May end the relay.
-  void check(time_point now);
+  enum class attention { needed, none };
+  /// What no event tells. May end the relay. An idle one needs no attention, until it says so.
+  attention check(time_point now);
+  bool is_over() const noexcept { return phase_ == phase::over; }
   /// Ends it now, with a reset of both sides.
   void abort(end_reason why);
 
@@ -111,6 +116,8 @@ class relay {
   relay_hook everyone;  ///< for the owner: all relays
   relay_hook starving;  ///< for the owner: those that wait for a pipe
   relay_hook doubtful;  ///< for the owner: those with an unproven short read
+  relay_hook restless;  ///< for the owner: those that have to be checked
+  time_point check_due{};
 
  private:
   enum class phase : std::uint8_t {
@@ -147,6 +154,10 @@ class relay {
   void begin_passing_reset(side& broken);
   void pass_reset(std::size_t budget);
   bool is_dead(side& at, time_point now);
+  bool needs_attention() const noexcept;
+  void become_restless() {
+    if (!restless.is_linked()) context_.restless(context_.owner, *this);
+  }
   void depart();
   void finish(end_reason why);
   void note(std::uint32_t flag) noexcept;

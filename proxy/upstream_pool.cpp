@@ -245,13 +245,13 @@ void upstream_pool::report_dial(upstream_id id, health::dial_result result, time
       if (!it->tracker.doubtful() && tier_of(*it) < 4) impl_->ask(*it);
       it->tracker.dial_failed();
       break;
-    case health::dial_result::connected:
+    case health::dial_result::connected:  // nothing new, most of the time, and often
       if (it->tracker.current() == state::refused && !it->tracker.recovering())
         impl_->ask_fresh(*it);
-      break;
+      return;
     case health::dial_result::local_trouble:
     case health::dial_result::abandoned:
-      break;
+      return;
   }
   impl_->review(now);
 }

@@ -16,7 +16,9 @@
 #include <ostream>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 namespace kubelane::demo {
 namespace {
@@ -169,10 +171,17 @@ class stage {
     next_redraw_ = clock::now() + redraw_period;
     if (screen_ == screen::plain) return;
     const auto body = status();
-    out_ << "\x1b[H\x1b[2J";
-    if (!body.empty()) out_ << commands::status_table(body, commands::colour::on) << '\n';
-    if (!results_.empty()) out_ << results_table(results_) << '\n';
-    out_ << "now: " << (current_.empty() ? "-" : current_) << '\n' << std::flush;
+    std::string text = "now: " + (current_.empty() ? std::string("-") : current_) + "\n\n";
+    if (!body.empty()) text += commands::status_table(body, commands::colour::on) + '\n';
+    if (!results_.empty()) text += results_table(results_);
+    draw(text);
+  }
+
+  /// Over what was there, line by line: clearing it first would flicker.
+  void draw(std::string_view text) {
+    std::string frame = std::exchange(drawn_, true) ? "\x1b[H" : "\x1b[2J\x1b[H";
+    for (const char c : text) frame += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
+    out_ << frame << "\x1b[J" << std::flush;
   }
 
   void say(const std::string& line) {
@@ -195,6 +204,7 @@ class stage {
   std::optional<client> client_;
   std::vector<result> results_;
   std::string current_;
+  bool drawn_ = false;
   clock::time_point next_redraw_{};
 };
 

@@ -47,7 +47,7 @@ std::optional<std::string> read_text(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
   std::string text;
-  std::array<char, 16384> buffer{};
+  std::array<char, 4096> buffer{};  // on the stack, whose pages stay
   for (;;) {
     const auto count = ::read(fd, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;

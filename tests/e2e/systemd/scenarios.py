@@ -342,3 +342,22 @@ def watchdog(lab, result):
 scenario(kubelets.kubelets)
 scenario(life.package)
 scenario(life.boot)
+
+
+@scenario
+def support(lab, result):
+    """State changes outlive a stop, as the user that the service has; a bundle has unit, log, check and configuration."""
+    run = lab.container.output
+    wait_until(lambda: "cp1" in run("kubelane", "events"), "there are events", 10)
+    lab.container.systemctl("stop", "kubelane")
+    kept = run("cat", "/var/lib/kubelane/events.jsonl").splitlines()
+    result.expect(len(kept) >= 2, f"kept events: {kept}")
+    result.expect("cp1" in run("kubelane", "events"), "events are not read from the file")
+    lab.container.systemctl("start", "kubelane")
+    lab.wait_active()
+    wait_until(lambda: len(run("kubelane", "events").splitlines()) > len(kept) + 1, "older and newer events", 10)
+    run("kubelane", "status", "--bundle", "/root/support.tar.gz")
+    text = run("tar", "-xzOf", "/root/support.tar.gz")
+    for part in ("MainPID=", "ExecStart=/bin/sh -c", "serving version=", "good, 2 upstreams", "name: cp2",
+                 "Max open files", "last-good.yaml"):
+        result.expect(part in text, f"not in the bundle: {part}")

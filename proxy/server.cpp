@@ -215,10 +215,10 @@ void server::impl::resolve_names() {
   const auto now = health::clock::now();
   for (const auto& upstream : settings.upstreams) {
     const auto& host = upstream.address.host;
-    if (net::parse_endpoint(net::to_string(upstream.address), 0)) continue;  // an address
     auto [due, added] = next_lookup.try_emplace(host, now);
     if (now < due->second) continue;
     due->second = time_point::max();
+    if (net::parse_endpoint(net::to_string(upstream.address), 0)) continue;  // an address
     resolver.lookup(host, [this, host](net::lookup_result result) {
       const bool failed = !result || result->empty();
       next_lookup[host] = health::clock::now() + (failed ? failed_name_refresh : name_refresh);

@@ -128,7 +128,7 @@ struct server::impl {
 
   std::vector<known_address> known_addresses;     // of DNS names
   std::vector<std::string> last_warnings;         // about members, so that each is said once
-  std::map<std::string, time_point> next_lookup;  // by DNS name; max: one is under way
+  std::map<std::string, time_point> next_lookup;  // by host; max: one is under way, or none is needed
   std::map<upstream_id, std::string> names;       // those the checker probes or connections use
   std::vector<net::endpoint> wanted_listeners;    // not open yet: their address has to appear
   std::vector<net::endpoint> awaited_ports;       // not open while another process holds one

@@ -121,8 +121,10 @@ TEST(EtcdAnswers, ARefusalSaysWhatWouldBeRight) {
               HasSubstr("etcd before 3.4 has /v3beta"));
   EXPECT_THAT(explain_refusal(503, "", R"({"message": "connection closed"})"),
               HasSubstr("needs clientAuth besides serverAuth"));
-  EXPECT_THAT(explain_refusal(503, "", R"({"message": "all SubConns are in TransientFailure"})"),
-              HasSubstr("needs clientAuth besides serverAuth"));
+  EXPECT_THAT(
+      explain_refusal(503, "", R"({"message": "write tcp 10.0.0.1:1->10.0.0.1:2: broken pipe"})"),
+      HasSubstr("needs clientAuth besides serverAuth"));
+  EXPECT_EQ(explain_refusal(503, "", "<html>no server is available</html>"), "503");
   EXPECT_THAT(explain_refusal(403, "Forbidden", ""), HasSubstr("it wants a user"));
   EXPECT_EQ(explain_refusal(500, "", "{\"message\": \"a\\u001bb\"}"), "500: a b");
 }

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 from cluster import Cluster
+from lab import network
 
 LIMIT = 3.0  # seconds for a right answer
 QUESTIONS = {"MemberList", "Status", "Alarm"}  # Alarm: with the action GET, the one kubelane has
@@ -54,6 +55,7 @@ class Bench:
         if self.cluster:
             self.cluster.stop()
             self.cluster = None
+        network.remove_all()  # also what a cluster that could not be made has left
 
     def check(self, claim, what):
         if not claim:

@@ -112,15 +112,16 @@ class Cluster:
         self.operator = Host(self.switch, "operator", OPERATOR)
         self.authority = Authority(folder, "ca")
         self.certificate, self.key = self.authority.issue("operator", "/CN=operator", [], usage="clientAuth", key_type="ec")
-        self.members, self.made = [], 0
+        self.members, self.made = [], []  # now; ever
         for _ in range(size):
             self.new_member()
 
     def new_member(self):
         """A host for one more; it does not run yet."""
-        self.made += 1
-        self.members.append(Member(self, self.made))
-        return self.members[-1]
+        new = Member(self, len(self.made) + 1)
+        self.made.append(new)
+        self.members.append(new)
+        return new
 
     def add_learner(self, *options):
         """One more member, as a learner; it runs when this returns."""
@@ -144,12 +145,9 @@ class Cluster:
             wait_until(member.healthy, f"{member.name} healthy", limit)
 
     def stop(self):
-        for member in self.members:
+        for member in self.made:
             if member.process:
                 member.process.kill()
-        for host in (self.operator, *(member.host for member in self.members)):
-            sh("ip", "netns", "delete", host.namespace)
-        sh("ip", "netns", "delete", self.switch.namespace)
 
     def leader(self):
         """Waits until a member says that it leads."""

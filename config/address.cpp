@@ -1,6 +1,7 @@
 #include "config/address.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace kubelane::config {
 namespace {
@@ -86,6 +87,27 @@ boost::system::result<net::endpoint, address_error> parse_listen_address(std::st
   if (!found) return address_error{"is not an IP address: write " + form};
   if (found->port() == 0) return address_error{"has no port: write " + form};
   return *found;
+}
+
+boost::system::result<net::subnet, address_error> parse_subnet(std::string_view text) {
+  const std::string form = "write a range of addresses, as 10.0.0.0/8 or fd00::/8";
+  if (text.empty()) return address_error{"is empty: " + form};
+  const auto slash = text.find('/');
+  boost::system::error_code error;
+  const auto base = boost::asio::ip::make_address(std::string(text.substr(0, slash)), error);
+  if (error) return address_error{"is not a range of addresses: " + form};
+  const unsigned bits = base.is_v4() ? 32 : 128;
+  if (slash == std::string_view::npos) return net::subnet(base, bits);
+  const auto number = text.substr(slash + 1);
+  const auto* end = number.data() + number.size();
+  unsigned prefix = 0;
+  const auto [stop, failure] = std::from_chars(number.data(), end, prefix);
+  if (failure != std::errc{} || stop != end || prefix > bits)
+    return address_error{"has no prefix length in 0.." + std::to_string(bits) + ": " + form};
+  const net::subnet result(base, prefix);
+  if (result.base() != base)
+    return address_error{"has bits beyond its prefix: write " + net::to_string(result)};
+  return result;
 }
 
 }  // namespace kubelane::config

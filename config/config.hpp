@@ -1,6 +1,7 @@
 #pragma once
 
 #include "net/endpoint.hpp"
+#include "net/subnet.hpp"
 
 #include <chrono>
 #include <functional>
@@ -143,7 +144,9 @@ struct config {
   /// `admin.listen`: status, health and metrics. Beyond loopback is a warning.
   net::endpoint admin_listen = *net::parse_endpoint("127.0.0.1:8081", 0);
   std::vector<net::endpoint> metrics_listen;  ///< `metrics.listen`: serve /metrics alone. Up to 64
-  std::vector<upstream> upstreams;            ///< one to 1000, addresses unique
+  /// `metrics.allow`: whom `metrics.listen` answers. Empty: everybody. Up to 64 ranges.
+  std::vector<net::subnet> metrics_allow;
+  std::vector<upstream> upstreams;  ///< one to 1000, addresses unique
   std::string zone;  ///< this node's failure domain: upstreams of the same one come first
   balance_policy balance = balance_policy::least_connections;
   struct health health;

@@ -26,7 +26,8 @@ std::string shown(const net::endpoint& at) {
 std::string shown(const std::optional<milliseconds>& interval) {
   return interval ? to_string(*interval) : "auto";
 }
-std::string shown(const std::vector<net::endpoint>& all) {
+template <typename Item>
+std::string shown(const std::vector<Item>& all) {
   std::string result = "[";
   for (const auto& each : all) result += (result.size() > 1 ? ", " : "") + net::to_string(each);
   return result + "]";
@@ -60,7 +61,8 @@ settings health_of(const struct health& of) {
 }
 
 settings others_of(const config& of) {
-  return {{"zone", shown(of.zone)},
+  return {{"metrics.allow", shown(of.metrics_allow)},
+          {"zone", shown(of.zone)},
           {"balance", shown(of.balance)},
           {"dial.attempt_timeout", shown(of.dial.attempt_timeout)},
           {"dial.hedge_after", shown(of.dial.hedge_after)},

@@ -20,6 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t most_listeners = 64;
+constexpr std::size_t most_ranges = 64;
 constexpr std::size_t most_upstreams = 1000;
 
 /// A label in metrics and log lines: without blanks, quotes and `=`, and without the `/` that
@@ -75,6 +76,32 @@ void read_listeners(section& in, std::vector<net::endpoint>& into, reading& out)
     out.written.emplace(path, item.at);
     into.push_back(read_listener(item, path, out));
   }
+}
+
+void read_range(const node& from, const std::string& path, std::vector<net::subnet>& into,
+                reading& out) {
+  if (from.is != node::kind::scalar) {
+    out.problems.push_back(
+        {from.at, path, "is " + std::string(kind_of(from)) + ", not a range of addresses"});
+    return;
+  }
+  const auto seen = parse_subnet(from.text);
+  if (seen)
+    into.push_back(*seen);
+  else
+    out.problems.push_back({from.at, path, quote(from.text) + ": " + seen.error().reason});
+}
+
+/// One range of addresses, or a list of them.
+void read_ranges(section& in, std::string_view key, std::vector<net::subnet>& into, reading& out) {
+  const auto* found = in.value(key);
+  if (found == nullptr) return;
+  if (found->is == node::kind::scalar) return read_range(*found, in.path_of(key), into, out);
+  const auto* items = in.list(key, most_ranges);
+  if (items == nullptr) return;
+  std::size_t count = 0;
+  for (const auto& item : items->items)
+    read_range(item, in.path_of(key) + "[" + std::to_string(count++) + "]", into, out);
 }
 
 void read_server_name(section& in, std::string& into) {
@@ -208,6 +235,7 @@ void read_small_sections(section& in, config& into, reading& out) {
   admin.refuse_unknown();
   auto metrics = in.child("metrics");
   read_listeners(metrics, into.metrics_listen, out);
+  read_ranges(metrics, "allow", into.metrics_allow, out);
   metrics.refuse_unknown();
   auto relay = in.child("relay");
   relay.duration("half_closed_timeout", into.relay.half_closed_timeout, {1s, 24h});

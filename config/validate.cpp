@@ -115,6 +115,19 @@ void warn_of_listeners(const config& of, findings& out) {
   }
 }
 
+void warn_of_metrics(const config& of, findings& out) {
+  if (of.metrics_listen.empty() && !of.metrics_allow.empty())
+    out.warning("metrics.allow", "does nothing without metrics.listen");
+  if (out.has("metrics.allow")) return;  // even an empty one: then everybody is meant
+  for (std::size_t i = 0; i < of.metrics_listen.size(); ++i) {
+    const auto& each = of.metrics_listen[i];
+    if (each.port() == 0 || net::is_loopback(each)) continue;
+    out.warning("metrics.listen[" + std::to_string(i) + "]",
+                quote(net::to_string(each)) +
+                    " answers everybody who reaches it: name who may ask in metrics.allow ([]: everybody)");
+  }
+}
+
 /// Where a literal address or `localhost` leads; nothing for other names.
 std::vector<net::endpoint> known_targets(const net::host_port& address) {
   if (address.host == "localhost")
@@ -227,6 +240,7 @@ problems validate(const config& of, const positions& written, const addresses& h
   findings out(written);
   check_listeners(of, out);
   warn_of_listeners(of, out);
+  warn_of_metrics(of, out);
   check_upstream_count(of, out);
   check_upstreams(of, host_addresses, out);
   warn_of_zone(of, out);

@@ -102,6 +102,7 @@ void server::impl::start() {
   wanted_admin.emplace_back(settings.admin_listen, telemetry::admin_scope::everything);
   for (const auto& address : settings.metrics_listen)
     wanted_admin.emplace_back(address, telemetry::admin_scope::metrics_only);
+  admin.restrict_metrics([this](const auto& client) { return may_ask_metrics(client); });
   open_admin();
   retry_listeners();
   reactor.on_turn([this] { on_turn(); });
@@ -113,6 +114,7 @@ void server::impl::start() {
   metrics.config_loaded(static_cast<double>(std::time(nullptr)));
   fallback = options.text.empty();
   metrics.config_fallback(fallback);
+  configuration_is_good = !fallback;
   note_configuration(std::exchange(options.text, {}));
   log.info("serving", {{"version", KUBELANE_VERSION},
                        {"upstreams", std::to_string(settings.upstreams.size())},
@@ -126,7 +128,7 @@ void server::impl::on_signal() {
     if (error) return;
     if (number == SIGHUP && stopping) return on_signal();
     if (number == SIGHUP)
-      reload("SIGHUP");
+      reload(reason_to_reload::asked);
     else
       stop();
     on_signal();
@@ -149,6 +151,8 @@ void server::impl::on_tick(time_point now) {
   note_whole_state();
   watch_store();
   watch_events();
+  metrics.step();
+  log.tell_rest();
   if (owes_ready) tell_ready();
   tell_status(now);
   resolve_names();
@@ -158,26 +162,39 @@ void server::impl::on_tick(time_point now) {
   }
   if (now - last_watch >= watch_period) {
     last_watch = now;
-    if (!stopping && options.watch.poll(now)) reload("file changed");
+    if (!stopping && options.watch.poll(now)) reload(reason_to_reload::file_changed);
   }
   if (stopping && relays.connections() == 0) reactor.stop();
 }
 
-void server::impl::reload(const char* reason) {
+void server::impl::reload(reason_to_reload why) {
   notifier.reloading();
   const auto loaded = config::load_file(options.config_path, net::host_addresses());
   if (!loaded) {
     for (const auto& one : loaded.error().list)
       log.error(config::describe(options.config_path, one, config::severity::error));
     log.error("configuration rejected, the old one stays",
-              {{"reason", reason}, {"problems", std::to_string(loaded.error().list.size())}});
+              {{"reason", why == reason_to_reload::asked ? "SIGHUP" : "file changed"},
+               {"problems", std::to_string(loaded.error().list.size())}});
     metrics.config_reload("rejected");
+    configuration_is_good = false;
   } else {
-    for (const auto& one : loaded->warnings)
-      log.warn(config::describe(options.config_path, one, config::severity::warning));
+    const auto changes = config::diff(settings, loaded->settings);
+    // Whoever asks is answered; a file that is written again as it was, day after day, is no event.
+    const bool is_news =
+        why == reason_to_reload::asked || !changes.empty() || !configuration_is_good;
+    configuration_is_good = true;
+    if (is_news)
+      for (const auto& one : loaded->warnings)
+        log.warn(config::describe(options.config_path, one, config::severity::warning));
     // Not before a start has shown that it can listen there.
-    if (take(loaded->settings)) note_configuration(loaded->text);
     fallback = false;
+    if (take(loaded->settings, changes)) note_configuration(loaded->text);
+    log.write(is_news ? telemetry::log_level::info : telemetry::log_level::debug,
+              "configuration taken on",
+              {{"added", std::to_string(changes.added.size())},
+               {"removed", std::to_string(changes.removed.size())},
+               {"kept", std::to_string(changes.kept.size())}});
     metrics.config_fallback(false);
     metrics.config_reload("accepted");
     metrics.config_loaded(static_cast<double>(std::time(nullptr)));
@@ -187,12 +204,12 @@ void server::impl::reload(const char* reason) {
 }
 
 /// False if a part of it waits for a restart.
-bool server::impl::take(config::config next) {
-  const auto changes = config::diff(settings, next);
+bool server::impl::take(config::config next, const config::changes& changes) {
   for (const auto& what : changes.restart)
     log.warn("takes effect at the next restart", {{"setting", what}});
   for (const auto& what : changes.live) log.info("setting changed", {{"setting", what}});
   settings = config::keep_listeners(settings, std::move(next));
+  refused_metrics.clear();
   std::erase_if(unanswered_names, [this](const auto& name) {
     return std::none_of(settings.upstreams.begin(), settings.upstreams.end(),
                         [&](const auto& each) { return each.address.host == name.first; });
@@ -204,9 +221,6 @@ bool server::impl::take(config::config next) {
   checker.configure(settings);
   reconcile({});
   resolve_names();
-  log.info("configuration taken on", {{"added", std::to_string(changes.added.size())},
-                                      {"removed", std::to_string(changes.removed.size())},
-                                      {"kept", std::to_string(changes.kept.size())}});
   return changes.restart.empty();
 }
 

@@ -8,12 +8,15 @@
 #include <array>
 #include <cstdlib>
 
+#include <algorithm>
+
 namespace kubelane::proxy {
 namespace {
 
 using telemetry::admin_response;
 
 constexpr auto lag_window = std::chrono::minutes(1);
+constexpr std::size_t remembered_refusals = 64;
 
 constexpr const char* text_plain = "text/plain; charset=utf-8";
 
@@ -89,6 +92,16 @@ admin_response server::impl::status_document() {
   return {200, "application/json", to_json(document), {}};
 }
 
+bool server::impl::may_ask_metrics(const asio::ip::address& client) {
+  const auto& allowed = settings.metrics_allow;
+  const auto takes = [&](const net::subnet& range) { return range.contains(client); };
+  if (allowed.empty() || std::any_of(allowed.begin(), allowed.end(), takes)) return true;
+  if (refused_metrics.size() < remembered_refusals && refused_metrics.insert(client).second)
+    log.warn("metrics refused: the client is not in metrics.allow",
+             {{"client", client.to_string()}});
+  return false;
+}
+
 admin_response server::impl::metrics_text() {
   const auto status = pool.status(reactor.now());
   for (const auto& one : status.upstreams) {
@@ -97,6 +110,7 @@ admin_response server::impl::metrics_text() {
     const auto& seen = pool.activity_of(one.id);
     metrics.bytes_total(one.name, seen.bytes_up, seen.bytes_down);
   }
+  metrics.ready(!stopping && status.usable);
   metrics.panic_mode(status.panic);
   metrics.resets_withheld(status.resets_withheld);
   if (settings.cluster.etcd == config::etcd_topology::stacked) {

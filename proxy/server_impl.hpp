@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/diff.hpp"
 #include "health/checker.hpp"
 #include "net/reactor.hpp"
 #include "net/resolve.hpp"
@@ -22,6 +23,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,8 +56,9 @@ struct server::impl {
   void on_signal();
   void on_turn();
   void on_tick(time_point now);
-  void reload(const char* reason);
-  bool take(config::config next);
+  enum class reason_to_reload { asked, file_changed };
+  void reload(reason_to_reload why);
+  bool take(config::config next, const config::changes& changes);
   void resolve_names();
   void reconcile(const std::vector<lookup>& lookups);
   void stop();
@@ -105,6 +108,7 @@ struct server::impl {
   std::int64_t unix_ms_of(time_point at);
   telemetry::admin_response metrics_text();
   bool ready() const;
+  bool may_ask_metrics(const asio::ip::address& client);
 
   config::config settings;
   server_options options;
@@ -134,6 +138,7 @@ struct server::impl {
   std::vector<net::endpoint> awaited_ports;       // not open while another process holds one
   std::optional<net::endpoint> busy_port;         // that one
   std::vector<std::pair<net::endpoint, telemetry::admin_scope>> wanted_admin;
+  std::set<asio::ip::address> refused_metrics;  // so that each is said once
   std::deque<state_change> events;  // the last thousand, those of processes before included
   notes_by_upstream notes;
   const std::int64_t started_ms = unix_now_ms();
@@ -153,6 +158,7 @@ struct server::impl {
   bool owes_ready = false;  // the manager did not listen when it was to be told
   std::string told_status;
   time_point last_status{};
+  bool configuration_is_good = true;  // what the file said when it was last read
   bool panic = false;
   bool withheld = false;
   bool stopping = false;

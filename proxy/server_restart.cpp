@@ -75,7 +75,9 @@ void server::impl::release_unwanted(inheritance& in) {
   for (const auto& each : in.connections) stale.erase(each.record->name());
   for (const auto& each : in.listeners) stale.erase(each.name);
   for (const auto& name : stale) store.forget(name);
-  if (const auto lost = std::exchange(in.lost, 0); lost > 0)
+  const auto lost = std::exchange(in.lost, 0);
+  metrics.unrestored_connections(lost);
+  if (lost > 0)
     log.warn("connections of the process before could not be carried on: ended",
              {{"connections", std::to_string(lost)}});
 }
@@ -131,7 +133,7 @@ void server::impl::hand_over() {
 }
 
 void server::impl::watch_store() {
-  metrics.stored_connections(store.connections());
+  metrics.stored_connections(store.connections(), store.is_active() ? store.capacity() : 0);
   if (std::exchange(store_was_active, store.is_active()) && !store.is_active())
     log.warn("the service manager keeps nothing for this process: connections end with it",
              {{"hint", "FileDescriptorStoreMax= of the unit"}});

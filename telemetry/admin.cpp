@@ -59,6 +59,7 @@ response answer(const request& asked, admin_scope scope, const admin_handler& ha
 struct admin::impl {
   asio::io_context& io;
   admin_handler handler;
+  std::function<bool(const asio::ip::address&)> may_ask_metrics;
   std::list<beast::tcp_stream> connections;  // oldest first
   std::list<tcp::acceptor> acceptors;
   net::task_group tasks;
@@ -74,7 +75,15 @@ struct admin::impl {
     connections.front().socket().close(ignored);
   }
 
+  bool may_ask(const tcp::socket& client, admin_scope scope) const {
+    if (scope != admin_scope::metrics_only || !may_ask_metrics) return true;
+    boost::system::error_code error;
+    const auto peer = client.remote_endpoint(error);
+    return !error && may_ask_metrics(peer.address());
+  }
+
   void serve(tcp::socket socket, admin_scope scope) {
+    if (!may_ask(socket, scope)) return;
     if (connections.size() >= max_connections) close_oldest();
     connections.emplace_back(std::move(socket));
     tasks.spawn(converse(std::prev(connections.end()), scope));
@@ -129,6 +138,10 @@ admin::admin(asio::io_context& io, admin_handler handler,
     : impl_(std::make_unique<impl>(io, std::move(handler), std::move(on_bug))) {}
 
 admin::~admin() = default;
+
+void admin::restrict_metrics(std::function<bool(const asio::ip::address&)> may_ask) {
+  impl_->may_ask_metrics = std::move(may_ask);
+}
 
 void admin::listen(int descriptor, admin_scope scope) {
   sockaddr_storage local{};

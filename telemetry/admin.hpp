@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/address.hpp>
 
 #include <exception>
 #include <functional>
@@ -38,6 +39,9 @@ class admin {
   admin(const admin&) = delete;
   admin& operator=(const admin&) = delete;
 
+  /// Asked for each client of a `metrics_only` listener; one that may not is closed at once, and so
+  /// takes nobody's place.
+  void restrict_metrics(std::function<bool(const boost::asio::ip::address&)> may_ask);
   /// Serves a listening TCP socket; takes ownership of the descriptor.
   void listen(int descriptor, admin_scope scope);
   /// Closes listeners and connections; the loop has to turn once more before this is destroyed.

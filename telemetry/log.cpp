@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
 namespace kubelane::telemetry {
 namespace {
@@ -111,6 +112,14 @@ rate_limit::verdict rate_limit::check(const std::string& key, time_point now) {
   return {false, 0};
 }
 
+std::vector<rate_limit::rest> rate_limit::take_rest(time_point now) {
+  std::vector<rest> result;
+  for (auto& [key, seen] : windows_)
+    if (seen.suppressed > 0 && now - seen.begun >= period_)
+      result.push_back({key, std::exchange(seen.suppressed, 0)});
+  return result;
+}
+
 std::string format_text(std::string_view event, const std::vector<field>& fields) {
   std::string line(event);
   for (const auto& [key, value] : fields) {
@@ -204,11 +213,22 @@ void log::write(log_level level, std::string_view event, const std::vector<field
     if (!pass) return;
     if (suppressed > 0) all.emplace_back("suppressed", std::to_string(suppressed));
   }
+  put(level, event, all);
+}
+
+void log::tell_rest() {
+  for (const auto& [key, suppressed] : limit_.take_rest(std::chrono::steady_clock::now()))
+    put(log_level::info, "lines left out",
+        {{"event", key}, {"suppressed", std::to_string(suppressed)}});
+}
+
+void log::put(log_level level, std::string_view event, const std::vector<field>& fields) {
+  if (!enabled(level)) return;
   std::string line;
   if (format_ == log_format::json) {
-    line = format_json(name_of(level), event, all);
+    line = format_json(name_of(level), event, fields);
   } else {
-    line = format_text(event, all);
+    line = format_text(event, fields);
     if (!writer_->journal) line = timestamp() + ' ' + name_of(level) + ' ' + line;
   }
   if (writer_->journal) line = journal_prefix(level) + line;

@@ -32,6 +32,13 @@ class rate_limit {
   };
   verdict check(const std::string& key, time_point now);
 
+  struct rest {
+    std::string key;
+    int suppressed;
+  };
+  /// What was held back in periods that are over and no line has told since. Each is told once.
+  std::vector<rest> take_rest(time_point now);
+
  private:
   struct window {
     time_point begun{};
@@ -54,7 +61,7 @@ std::string format_json(std::string_view level, std::string_view event,
 ///
 /// A helper thread writes, so a blocked journal never blocks the caller: the oldest lines are
 /// dropped and counted. From level info up, more than ten lines of one event and `upstream` within
-/// ten seconds are held back, and counted in the next that passes.
+/// ten seconds are held back, and counted in the next that passes or by `tell_rest`.
 class log {
  public:
   log(log_level level, log_format format);
@@ -74,6 +81,9 @@ class log {
   void info(std::string_view event, const std::vector<field>& fields = {});
   void debug(std::string_view event, const std::vector<field>& fields = {});
 
+  /// Says how many lines were held back, if their time is over. To be called now and then.
+  void tell_rest();
+
   /// Lines lost because the reader of standard error was stuck.
   std::uint64_t dropped() const;
 
@@ -86,6 +96,8 @@ class log {
 
  private:
   struct writer;
+  void put(log_level level, std::string_view event, const std::vector<field>& fields);
+
   std::unique_ptr<writer> writer_;
   log_level level_;
   log_format format_;

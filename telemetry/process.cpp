@@ -1,6 +1,5 @@
 #include "telemetry/process.hpp"
 
-#include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -10,16 +9,6 @@
 
 namespace kubelane::telemetry {
 namespace {
-
-std::uint64_t count_descriptors() {
-  DIR* directory = ::opendir("/proc/self/fd");
-  if (directory == nullptr) return 0;
-  std::uint64_t count = 0;
-  while (const dirent* entry = ::readdir(directory))
-    if (entry->d_name[0] != '.') ++count;
-  ::closedir(directory);
-  return count - 1;  // the directory's own
-}
 
 double boot_time() {
   std::ifstream file("/proc/stat");
@@ -52,7 +41,6 @@ std::optional<process_figures> read_process_figures() {
   result.cpu_seconds = (user + system) / ticks;
   result.virtual_bytes = virtual_bytes;
   result.resident_bytes = resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  result.open_descriptors = count_descriptors();
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) result.max_descriptors = limit.rlim_cur;
   static const double booted = boot_time();

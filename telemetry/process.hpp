@@ -10,7 +10,6 @@ struct process_figures {
   double cpu_seconds = 0;
   std::uint64_t resident_bytes = 0;
   std::uint64_t virtual_bytes = 0;
-  std::uint64_t open_descriptors = 0;
   std::uint64_t max_descriptors = 0;
   double start_time_seconds = 0;  ///< Unix time
 };

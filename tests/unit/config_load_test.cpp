@@ -89,6 +89,8 @@ INSTANTIATE_TEST_SUITE_P(
             "[127.0.0.1:7443, '[::1]:7443']", "[127.0.0.1:7443, [::1]:7443]"},
         key{"admin.listen", "127.0.0.1:8081", "127.0.0.1:8081", "'[::1]:9000'", "[::1]:9000"},
         key{"metrics.listen", "[]", "[]", "10.0.0.1:9100", "[10.0.0.1:9100]"},
+        key{"metrics.allow", "[]", "[]", "[10.1.0.0/16, 'fd00::/8', 10.0.0.7]",
+            "[10.1.0.0/16, fd00::/8, 10.0.0.7/32]"},
         key{"zone", "''", "\"\"", "a", "\"a\""},
         key{"balance", "least_connections", "least_connections", "round_robin", "round_robin"},
         key{"health.mode", "readyz", "readyz", "tcp", "tcp"},
@@ -377,6 +379,32 @@ TEST(ConfigLoad, AListenAddressNeedsAnIpAddressAndAPort) {
   EXPECT_THAT(error_of("localhost:6443"), HasSubstr("is not an IP address"));
   EXPECT_THAT(error_of(":6443"), HasSubstr("is not an address"));
   EXPECT_THAT(error_of(""), HasSubstr("is empty: write"));
+}
+
+TEST(ConfigLoad, ARangeOfAddressesThatIsNoneIsRefusedWithTheRightForm) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"10.0.0.0/33", "has no prefix length in 0..32: write a range of addresses, as 10.0.0.0/8"},
+      {"10.0.0.0/", "has no prefix length in 0..32"},
+      {"10.0.0.0/-1", "has no prefix length in 0..32"},
+      {"fd00::/129", "has no prefix length in 0..128"},
+      {"10.1.2.3/8", "has bits beyond its prefix: write 10.0.0.0/8"},
+      {"fd00::1/64", "has bits beyond its prefix: write fd00::/64"},
+      {"node1", "is not a range of addresses: write a range"},
+      {"10.0.0.1:9180", "is not a range of addresses"},
+      {"", "is empty: write a range"}};
+  for (const auto& [text, why] : wrong)
+    EXPECT_THAT(
+        errors_beside_upstream("metrics:\n  allow: [10.0.0.0/8, '" + std::string(text) + "']"),
+        ElementsAre(HasSubstr(":23: metrics.allow[1]: \"" + std::string(text) + "\": " + why)));
+  EXPECT_THAT(errors_beside_upstream("metrics: {allow: [{}]}"),
+              ElementsAre(HasSubstr("metrics.allow[0]: is a mapping, not a range of addresses")));
+}
+
+TEST(ConfigLoad, OneRangeOfAddressesNeedsNoList) {
+  const auto found = load(std::string(one_upstream) + "metrics: {allow: 10.0.0.0/8}\n");
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->settings.metrics_allow,
+              ElementsAre(net::subnet(boost::asio::ip::make_address("10.0.0.0"), 8)));
 }
 
 TEST(ConfigLoad, MoreThan64ListenersAreRefused) {

@@ -111,7 +111,20 @@ TEST(ConfigValidate, OneAddressWithTwoPortsIsGood) {
   auto it = good();
   it.metrics_listen = {at("127.0.0.1:9100"), at("10.0.0.1:9100")};
   EXPECT_THAT(errors(it), IsEmpty());
-  EXPECT_THAT(warnings(it), IsEmpty());
+}
+
+TEST(ConfigValidate, MetricsForEverybodyAreAWarningUnlessThatIsWhatIsSaid) {
+  auto it = good();
+  it.metrics_listen = {at("127.0.0.1:9100"), at("10.0.0.1:9100")};
+  EXPECT_THAT(warnings(it),
+              ElementsAre(HasSubstr("metrics.listen[1]: \"10.0.0.1:9100\" answers everybody")));
+  EXPECT_THAT(validate(it, {{"metrics.allow", {3, 1}}}, {}).warnings, IsEmpty());
+}
+
+TEST(ConfigValidate, AllowingMetricsThatNobodyServesIsAWarning) {
+  auto it = good();
+  it.metrics_allow = {net::subnet(boost::asio::ip::make_address("10.0.0.0"), 8)};
+  EXPECT_THAT(warnings(it), ElementsAre(HasSubstr("does nothing without metrics.listen")));
 }
 
 TEST(ConfigValidate, ListeningOnMulticastOrLinkLocalWithoutInterfaceIsRefused) {

@@ -8,7 +8,7 @@ import subprocess
 
 SUITE = "bookworm"
 PACKAGES = ["systemd", "systemd-sysv", "dbus", "libssl3", "libyaml-cpp0.7", "libyaml-0-2", "libspdlog1.10",
-            "libprometheus-cpp-core1.0", "libboost-json1.81.0"]
+            "libboost-json1.81.0"]
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "kubelane"
 
 

@@ -2,8 +2,7 @@
 
 import json
 import re
-
-from lab.network import sh
+import subprocess
 
 READ = r"""
 const text = (node) => node ? node.textContent.trim() : "";
@@ -42,8 +41,11 @@ def metrics(kubelane):
 
 
 def command(kubelane, *arguments):
-    """What the command line says, run on the same node."""
-    return sh(*kubelane.worker.command(kubelane.binary, *arguments))
+    """What the command line says, run on the same node; its exit status is 1 while kubelane is not ready."""
+    done = subprocess.run(kubelane.worker.command(kubelane.binary, *arguments), capture_output=True, text=True, timeout=10)
+    if done.returncode > 1:
+        raise RuntimeError(f"kubelane {' '.join(arguments)}: {done.stderr.strip()}")
+    return done.stdout
 
 
 def disagreements(browser, kubelane):

@@ -54,8 +54,8 @@ def removed(stage):
 class More(Kubelane):
     """On its defaults; or with one more upstream, which never becomes ready, or another file of authorities."""
 
-    def __init__(self, stage, upstream="", ca=None):
-        super().__init__(stage.rack, stage.binary, "kubelane", stage.worker)
+    def __init__(self, stage, upstream="", ca=None, options=()):
+        super().__init__(stage.rack, stage.binary, "kubelane", stage.worker, options=options)
         self.upstream, self.ca = upstream, ca
 
     def configuration(self):

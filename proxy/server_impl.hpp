@@ -137,6 +137,7 @@ struct server::impl {
   std::vector<net::endpoint> wanted_listeners;    // not open yet: their address has to appear
   std::vector<net::endpoint> awaited_ports;       // not open while another process holds one
   std::optional<net::endpoint> busy_port;         // that one
+  std::optional<time_point> waiting_since;
   std::vector<std::pair<net::endpoint, telemetry::admin_scope>> wanted_admin;
   std::set<asio::ip::address> refused_metrics;  // so that each is said once
   std::deque<state_change> events;  // the last thousand, those of processes before included

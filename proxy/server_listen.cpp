@@ -10,8 +10,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto listen_retry_period = 1s;
-// Clients are refused from the moment that the process before closes its port until this looks.
+// Clients are refused from the moment that the process before closes its port until this looks. Who
+// has it for long is not about to leave, and looking takes one per cent of a core.
 constexpr auto port_wait_period = 10ms;
+constexpr auto long_wait = 10min;
+constexpr auto long_wait_period = 200ms;
 
 }  // namespace
 
@@ -134,7 +137,10 @@ void server::impl::await_ports(const net::endpoint& busy) {
   if (std::exchange(busy_port, busy) != busy)
     log.warn("waiting for a port that another process holds",
              {{"address", net::to_string(busy)}, {"hint", "`ss -ltnp` names who"}});
-  port_wait.expires_after(port_wait_period);
+  const auto now = health::clock::now();
+  if (!waiting_since) waiting_since = now;
+  const bool is_long = now - *waiting_since > long_wait;
+  port_wait.expires_after(is_long ? long_wait_period : port_wait_period);
   port_wait.async_wait([this](boost::system::error_code error) {
     if (!error && !stopping) take_ports();
   });

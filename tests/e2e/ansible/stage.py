@@ -39,6 +39,11 @@ ssh_args = -o ControlMaster=auto -o ControlPersist=20 -o IdentitiesOnly=yes -o I
 -o UserKnownHostsFile={known_hosts} -o StrictHostKeyChecking=yes
 control_path_dir = {folder}/control
 """
+# In the place of ansible-playbook: writes down with what it was called.
+RECORDER = """#!/bin/sh
+echo "$*" >>{calls}
+exec /usr/bin/ansible-playbook "$@"
+"""
 
 
 @dataclass
@@ -120,6 +125,10 @@ class Lab:
         shutil.copytree(DEPLOY, self.checkout / "kubelane")
         (self.checkout / "ansible.cfg").write_text(ANSIBLE_CFG.format(
             folder=self.folder, key=self.keys.own, known_hosts=self.keys.known_hosts))
+        recorder = self.checkout / "bin/ansible-playbook"
+        recorder.parent.mkdir()
+        recorder.write_text(RECORDER.format(calls=self.checkout / "calls"))
+        recorder.chmod(0o755)
         for name, text in self.proxy_files().items():
             (self.checkout / name).write_text(text)
         (self.checkout / "ssl").mkdir()
@@ -161,8 +170,8 @@ class Lab:
 
     def control_command(self, *argv):
         """A command line that runs on the control host, whose network is that of the laboratory's worker."""
-        return self.cluster.worker.command("env", f"HOME={self.folder}", f"PATH={self.kubelane.parent}:/usr/sbin:"
-                                           "/usr/bin:/sbin:/bin", "ANSIBLE_NOCOLOR=1", "LANG=C.UTF-8", *argv)
+        return self.cluster.worker.command("env", f"HOME={self.folder}", f"PATH={self.checkout}/bin:{self.kubelane.parent}:"
+                                           f"{self.cluster.programs}:/usr/sbin:/usr/bin:/sbin:/bin", "ANSIBLE_NOCOLOR=1", "LANG=C.UTF-8", *argv)
 
     def on_control_host(self, *argv, limit=PLAY_LIMIT):
         return subprocess.run(self.control_command(*argv), cwd=self.checkout, stdin=subprocess.DEVNULL,

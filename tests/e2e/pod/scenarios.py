@@ -13,6 +13,7 @@ from lab import faults
 from lab.kubelets import LeaseWatcher
 from lab.process import Process, wait_until
 from stage import CONFIG, READY_LIMIT, Version, build, measure
+from worker import InNetwork
 
 SCENARIOS = {}
 MIB = 1 << 20
@@ -55,7 +56,7 @@ def contents(archive):
 
 @scenario
 def confined(lab, result):
-    """Runs as the manifest says: no capability, no new privilege, seccomp, nothing to write to; first to be spared."""
+    """Runs as the manifest says: no capability, no new privilege, seccomp, nothing to write to."""
     process = lab.pods.process(lab.usual.name)
     status = dict(line.split(":\t", 1) for line in (process / "status").read_text().splitlines())
     for field, value in (("Uid", "\t".join([UID] * 4)), ("Gid", "\t".join([UID] * 4)), ("NoNewPrivs", "1"),
@@ -89,7 +90,7 @@ def names(lab, result):
     measure(lab, result, lambda: (lab.step("reconfigure"), lab.wait(
         lambda: {f"{name}/{one['address']}" for name, one in normal(lab.upstreams()).items()
                  if one["state"] == "ready"} == wanted, "upstreams by name: ready", 15)))
-    result.expect(not result.failed, f"{result.failed} fresh connections failed")
+    result.within("without an answer", result.gap, 1)
 
 
 def normal(upstreams):
@@ -228,7 +229,7 @@ def broken(lab, result):
     mended = Version("kubelane-mended", lab.usual.image)
     lab.step("configure")
     lab.step("install", mended)
-    lab.wait(lab.all_ready, "mended: ready", 20)
+    lab.step("verify", mended, limit=90)
     lab.worker.path(mended.manifest).unlink()
     result.note = f"{len(BROKEN)} ways"
 
@@ -254,7 +255,7 @@ def misspelt(lab):
 @contextlib.contextmanager
 def port_taken(lab):
     """By an API server, say."""
-    process = Process(lab.worker, ["python3", "-m", "http.server", "--bind", "127.0.0.1", "6443"],
+    process = Process(InNetwork(lab.cluster.worker), ["python3", "-m", "http.server", "--bind", "127.0.0.1", "6443"],
                       lab.cluster.logs / "port-taken.log")
     try:
         wait_until(lambda: accepts(lab), "another process: listening", 10)

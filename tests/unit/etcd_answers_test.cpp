@@ -13,6 +13,7 @@ namespace kubelane::etcd {
 namespace {
 
 using testing::ElementsAre;
+using testing::Field;
 using testing::HasSubstr;
 
 std::string recorded(const std::string& name) {
@@ -46,7 +47,8 @@ TEST(EtcdAnswers, NoLeaderIsLeftOut) {
 TEST(EtcdAnswers, AStatusNamesAlarms) {
   const auto status = parse_status(recorded("status-no-space"));
   ASSERT_TRUE(status) << status.error();
-  EXPECT_THAT(status->alarms, ElementsAre(alarm{6309049492350743397U, "NOSPACE"}));
+  EXPECT_THAT(status->alarms, ElementsAre(Field(&alarm::kind, "NOSPACE")));
+  EXPECT_NE(status->alarms.front().member, nobody);
 }
 
 TEST(EtcdAnswers, ALearnerSaysThatItIsOne) {
@@ -82,7 +84,8 @@ TEST(EtcdAnswers, AlarmsAreListed) {
   EXPECT_TRUE(none->empty());
   const auto raised = parse_alarms(recorded("alarms-no-space"));
   ASSERT_TRUE(raised) << raised.error();
-  EXPECT_THAT(*raised, ElementsAre(alarm{6309049492350743397U, "NOSPACE"}));
+  EXPECT_THAT(*raised, ElementsAre(Field(&alarm::kind, "NOSPACE")));
+  EXPECT_NE(raised->front().member, nobody);
 }
 
 TEST(EtcdAnswers, WhatIsNotAsExpectedIsNamed) {

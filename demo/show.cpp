@@ -171,10 +171,10 @@ class stage {
     next_redraw_ = clock::now() + redraw_period;
     if (screen_ == screen::plain) return;
     const auto body = status();
-    std::string text = "now: " + (current_.empty() ? std::string("-") : current_) + "\n\n";
+    std::string text;
     if (!body.empty()) text += commands::status_table(body, commands::colour::on) + '\n';
-    if (!results_.empty()) text += results_table(results_);
-    draw(text);
+    if (!results_.empty()) text += results_table(results_) + '\n';
+    draw(text + "now: " + (current_.empty() ? "-" : current_) + '\n');
   }
 
   /// Over what was there, line by line: clearing it first would flicker.

@@ -4,7 +4,7 @@ import json
 import math
 import re
 
-VARIABLES = {"cluster": ".*", "upstream": ".*", "instance": ".*", "__rate_interval": "30s"}
+VARIABLES = {"cluster": ".*", "upstream": ".*", "instance": ".*", "__rate_interval": "3m"}  # dials are rare
 KINDS = {"row", "stat", "timeseries", "table", "state-timeline"}
 WIDTH = 24
 

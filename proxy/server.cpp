@@ -215,6 +215,7 @@ bool server::impl::take(config::config next, const config::changes& changes) {
                         [&](const auto& each) { return each.address.host == name.first; });
   });
   if (unanswered_names.empty()) inherited_upstreams.clear();
+  keep_until_answered();
   log.set(options.level.value_or(level_of(settings.log.level)), format_of(settings.log.format));
   pool.configure(settings);
   relays.configure(settings);

@@ -76,6 +76,7 @@ struct server::impl {
   // server_restart.cpp: what outlives the process
   void release_unwanted(inheritance& in);
   void note_inherited_upstreams();
+  void keep_until_answered();
   void adopt_connections();
   void add_inherited(std::vector<wanted_upstream>& wanted);
   void note_lookup(const std::string& host);

@@ -93,6 +93,26 @@ void server::impl::note_inherited_upstreams() {
     if (!is_address(each.address.host)) unanswered_names[each.address.host] = answers_wanted;
 }
 
+/// A name that is new has no address yet. Until it was answered, those of before stay as a last
+/// resort, so that a reload is no moment without any, nor a name server that is down.
+void server::impl::keep_until_answered() {
+  bool asks = false;
+  for (const auto& each : settings.upstreams) {
+    const auto& host = each.address.host;
+    const auto has_host = [&](const known_address& known) { return known.host == host; };
+    if (is_address(host) || std::any_of(known_addresses.begin(), known_addresses.end(), has_host))
+      continue;
+    unanswered_names.try_emplace(host, 1);
+    asks = true;
+  }
+  if (!asks) return;
+  auto& kept = inherited_upstreams;
+  for (const auto& one : pool.status(reactor.now()).upstreams)
+    if (one.address && !one.removed &&
+        std::find(kept.begin(), kept.end(), *one.address) == kept.end())
+      kept.push_back(*one.address);
+}
+
 void server::impl::adopt_connections() {
   const auto known = pool.status(reactor.now());
   for (const auto& each : std::exchange(inherited, {})) {

@@ -151,6 +151,22 @@ TEST(Reload, ARemovedServerGetsNothingNewAndIsLeftTheOthersStay) {
   EXPECT_EQ(it.servers[0]->counters().probes, probes) << "a removed server is not asked";
 }
 
+TEST(Reload, NamesWithoutAnAnswerLeaveClientsTheServersOfBefore) {
+  serving it;
+  ASSERT_TRUE(it.ready) << it.run.error();
+  auto held = it.hold(6);
+  auto text = it.configuration();
+  for (const auto& server : it.servers) {
+    const auto address = net::to_string(server->address());
+    text.replace(text.find(address), address.rfind(':'), server->name() + ".invalid");
+  }
+  it.write(text);
+  it.run.signal(SIGHUP);
+  ASSERT_TRUE(poll_until([&] { return it.reloads("accepted") == 1; })) << it.run.error();
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(line_client(it.port).ask("name")) << it.run.error();
+  for (auto& [client, name] : held) EXPECT_EQ(client.ask("name"), name);
+}
+
 TEST(Reload, TheSameServersInAnotherOrderChangeNothing) {
   serving it;
   ASSERT_TRUE(it.ready) << it.run.error();

@@ -128,7 +128,7 @@ def stopped_and_started(stage):
     with stage.serving(More(stage)):
         wait_until(lambda: page.read(stage.browser)["body"] == "fresh", "the page is live", 3)
     began = time.monotonic()
-    wait_until(lambda: page.read(stage.browser)["body"] == "stale", "the page says that it is stale", 3)
+    wait_until(lambda: page.read(stage.browser)["body"] == "stale", "the page says that it is stale", 5)
     took = time.monotonic() - began
     seen = page.read(stage.browser)
     expect("kubelane has not answered since " in seen["trouble"], seen["trouble"])
@@ -243,7 +243,7 @@ def contrast(stage):
         for theme in ("light", "dark"):
             stage.browser.media(prefers_color_scheme=theme)
             worst = min(worst, *contrasts(stage.browser, theme))
-    wait_until(lambda: page.read(stage.browser)["body"] == "stale", "the page says that it is stale", 3)
+    wait_until(lambda: page.read(stage.browser)["body"] == "stale", "the page says that it is stale", 5)
     for theme in ("dark", "light"):
         stage.browser.media(prefers_color_scheme=theme)
         worst = min(worst, *contrasts(stage.browser, theme + ", stale"))

@@ -121,6 +121,8 @@ TEST_F(Resolve, SlowNamesShareTwoThreads) {
   std::vector<lookup_result> good;
   resolver.lookup("cp1.example", into(good));
   EXPECT_TRUE(test::poll_until(io, [&] { return good.size() == 1; }));
+  EXPECT_TRUE(test::poll_until(io, [&] { return names->running() == 2; }));
+  io.run_for(100ms);
   EXPECT_EQ(names->running(), 2);
   names->release();
   EXPECT_TRUE(test::poll_until(io, [&] { return answers.size() == 4; }));

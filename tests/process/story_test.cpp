@@ -24,10 +24,15 @@ using ::testing::IsEmpty;
 
 constexpr int longest_story = 5;
 
-/// The lines that a kubelane has written since this was made.
+/// The lines that a kubelane has written since this was made, when its three servers were ready. A
+/// thread of its own writes them, so that they may come after what they tell can be seen.
 class told {
  public:
-  explicit told(binary& run) : run_(run), from_(run.error().size()) {}
+  explicit told(binary& run) : run_(run) {
+    for (const char* name : {"cp1", "cp2", "cp3"})
+      EXPECT_TRUE(run.says("upstream ready upstream=" + std::string(name))) << run.error();
+    from_ = run.error().size();
+  }
 
   std::vector<std::string> lines() const {
     std::istringstream text(run_.error().substr(from_));
@@ -38,7 +43,7 @@ class told {
 
  private:
   binary& run_;
-  std::size_t from_;
+  std::size_t from_ = 0;
 };
 
 /// At most five lines, and the first of them names the new state.

@@ -20,7 +20,7 @@ http {
 }
 """
 HOSTS = "127.0.0.1 localhost\n::1 localhost ip6-localhost\n"
-SSHD = "UsePAM no\nUseDNS no\nPasswordAuthentication no\nPermitRootLogin prohibit-password\nMaxStartups 100\n"
+SSHD = "UsePAM no\nUseDNS no\nPasswordAuthentication no\nPermitRootLogin prohibit-password\nMaxStartups 100\nSubsystem sftp /usr/lib/openssh/sftp-server\n"
 
 
 class Keys:
@@ -115,7 +115,8 @@ class Guest:
         self.try_run("apt-get", "purge", "-qqy", "kubelane")
         self.run("rm", "-rf", "/etc/kubernetes", "/etc/kubelane", "/var/lib/kubelane", "/run/kubelane",
                  "/var/cache/kubelane", "/usr/lib/kubelane")
-        self.run("systemctl", "start", "kubelet")
+        self.run("systemctl", "restart", "kubelet")
+        self.try_run("sh", "-c", "kill $(pidof nginx haproxy)")  # whose kubelet has ended before them
         wait_until(lambda: not self.holder(), f"{self.name}: port 6443 free", 40)
         self.run("systemctl", "reset-failed")
 

@@ -1,5 +1,6 @@
 """What a fleet goes through; each function's first line says what must hold."""
 
+import hashlib
 import json
 import re
 import time
@@ -7,7 +8,7 @@ import time
 import yaml  # Ansible brings it
 from guests import MANIFESTS
 from lab.kubelets import Kubelets
-from lab.process import wait_until
+from lab.process import Process, wait_until
 from stage import ADDRESSES, DEPLOY
 
 FLEET = ["w1", "w2", "w3"]
@@ -90,6 +91,29 @@ def limit(lab, result):
     result.expect(config(lab, "w1")["failover"] == {"mode": "observe"}, f"w1: {config(lab, 'w1')}")
     succeed(result, lab.play(INSTALL), "act, on all")
     result.expect(config(lab, "w1")["failover"] == {"mode": "act"}, "w1 still observes")
+
+
+@scenario
+def air_gap(lab, result):
+    """Nodes fetch the package from files_repo; one with another checksum is refused, and nothing is touched."""
+    lab.begin_anew(["w1"])
+    server = Process(lab.cluster.worker, ["python3", "-m", "http.server", "8000", "--directory", lab.package.parent],
+                     lab.logs / "files.log")
+    try:
+        further = {"files_repo": f"http://{lab.cluster.worker.address}:8000", "kubelane_package": "",
+                   "kubelane_version": lab.package.name.split("_")[1]}
+        lab.write_inventory(["w1"], **further, kubelane_package_sha256="0" * 64)
+        play = lab.play(INSTALL)
+        result.expect(play.failed() == ["w1"] and "checksum" in play.output, f"a wrong checksum: {play.tail()}")
+        lab.expect_on(result, "w1", "nginx")
+        result.expect(not lab.guests["w1"].exists("/usr/bin/kubelane"), "it was installed")
+        checksum = hashlib.sha256(lab.package.read_bytes()).hexdigest()
+        lab.write_inventory(["w1"], **further, kubelane_package_sha256=checksum)
+        succeed(result, lab.play(INSTALL), "kubelane.yml")
+        lab.expect_on(result, "w1", "kubelane")
+        expect_unchanged(result, lab.play(INSTALL), "second run")
+    finally:
+        server.stop()
 
 
 @scenario

@@ -21,6 +21,8 @@ SOURCE = HERE.parents[2]
 DEPLOY = SOURCE / "deploy/ansible"
 WORKERS = {"w1": "10.77.0.31", "w2": "10.77.0.32", "w3": "10.77.0.33", "w4": "10.77.0.34"}
 LONGEST_GAP = 1.0  # seconds without an answer while a port changes hands
+REFERENCE = "without a proxy"
+REFERENCE_GAP = 0.4  # seconds; where a client of an API server itself waits longer, others work on this machine too
 LOAD = {"held": 4, "every": 0.1, "fresh_every": 0.05, "path": "/version"}
 PLAY_LIMIT = 600   # seconds
 ANSIBLE_CFG = """[defaults]
@@ -59,12 +61,19 @@ class Result:
             self.problems.append(problem)
 
     def expect_gaps(self, what, loads):
-        """No client was without an answer for longer than a port needs to change hands."""
+        """No client was without an answer for longer than a port needs to change hands. Judged on a machine that has the
+        time: not if even a client that goes to an API server itself had to wait."""
+        reference = loads[REFERENCE].seen
+        own = max(reference.longest_gap(0), reference.longest_silence(0))
+        judged = own <= REFERENCE_GAP
+        if not judged:
+            self.notes.append(f"{what}: without a proxy {own:.2f} s, so not judged")
         for name, load in loads.items():
             seen = load.seen
             fresh, held = seen.longest_gap(0), seen.longest_silence(0)
-            self.gaps[what] = max(self.gaps.get(what, 0), fresh, held)
-            self.expect(max(fresh, held) <= LONGEST_GAP,
+            if name != REFERENCE:
+                self.gaps[what] = max(self.gaps.get(what, 0), fresh, held)
+            self.expect(max(fresh, held) <= LONGEST_GAP or not judged,
                         f"{what}: {name} was without an answer for {fresh:.2f} s (fresh), {held:.2f} s (held)")
             self.expect(len(seen.fresh) > 20, f"{what}: {name} asked only {len(seen.fresh)} times")
 
@@ -170,8 +179,10 @@ class Lab:
 
     def control_command(self, *argv):
         """A command line that runs on the control host, whose network is that of the laboratory's worker."""
-        return self.cluster.worker.command("env", f"HOME={self.folder}", f"PATH={self.checkout}/bin:{self.kubelane.parent}:"
-                                           f"{self.cluster.programs}:/usr/sbin:/usr/bin:/sbin:/bin", "ANSIBLE_NOCOLOR=1", "LANG=C.UTF-8", *argv)
+        path = ":".join(map(str, (self.checkout / "bin", self.kubelane.parent, self.cluster.programs, "/usr/sbin",
+                                  "/usr/bin", "/sbin", "/bin")))
+        return self.cluster.worker.command("env", f"HOME={self.folder}", f"PATH={path}", "ANSIBLE_NOCOLOR=1",
+                                           "LANG=C.UTF-8", *argv)
 
     def on_control_host(self, *argv, limit=PLAY_LIMIT):
         return subprocess.run(self.control_command(*argv), cwd=self.checkout, stdin=subprocess.DEVNULL,
@@ -214,9 +225,12 @@ class Lab:
 
     @contextlib.contextmanager
     def load(self, names):
-        """A client on each of these workers, through 127.0.0.1:6443; what it saw is in its `seen`."""
-        loads = {name: LoadClient(self.guests[name].host, self.cluster.authority.certificate,
-                                  self.logs / f"load-{name}.log", **LOAD) for name in names}
+        """A client on each of these workers, through 127.0.0.1:6443, and one on a control plane, where that is its API
+        server; what each saw is in its `seen`."""
+        hosts = {name: self.guests[name].host for name in names} | {REFERENCE: self.cluster.servers[0].host}
+        loads = {name: LoadClient(host, self.cluster.authority.certificate,
+                                  self.logs / f"load-{name.replace(' ', '-')}.log", **LOAD)
+                 for name, host in hosts.items()}
         with contextlib.ExitStack() as stack:
             for load in loads.values():
                 stack.enter_context(load)

@@ -191,8 +191,10 @@ asio::awaitable<void> checker::impl::take_loss(entry& which) {
 void checker::impl::deliver(entry& from, probe_report report) {
   if (from.leaving) return;
   report.loop_lag = worst_lag_since(report.started);
-  const auto delay = std::max<milliseconds>(events.on_report(from.key, report), shortest_delay);
-  from.schedule.reported(clock::now(), delay);
+  const auto delay = events.on_report(from.key, report);
+  // Somebody waits for a better one, whatever becomes of the connection meanwhile.
+  if (delay == 0ms) from.schedule.pressing();
+  from.schedule.reported(clock::now(), std::max<milliseconds>(delay, shortest_delay));
 }
 
 asio::awaitable<void> checker::impl::follow_files() {

@@ -15,7 +15,7 @@ class probe_schedule {
   /// A probe starts now. Returns why.
   reason started() noexcept {
     running_ = true;
-    reconnected_ = false;
+    reconnected_ = is_pressing_ = false;
     return std::exchange(asked_, false) ? reason::asked : reason::interval;
   }
   /// It has a result.
@@ -29,6 +29,8 @@ class probe_schedule {
   }
   /// The same, but a probe that runs will not do.
   void asked_anew() noexcept { asked_ = true; }
+  /// The next probe, which is due soon, is not put off.
+  void pressing() noexcept { is_pressing_ = true; }
 
   enum class after_loss {
     reconnect,  ///< TCP alone, at once
@@ -42,6 +44,7 @@ class probe_schedule {
   /// part of the interval. `random01` in [0, 1).
   void reconnected(time_point now, milliseconds interval, double random01) noexcept {
     reconnected_ = true;
+    if (is_pressing_) return;
     due_ = now + std::chrono::duration_cast<milliseconds>(interval * random01);
   }
 
@@ -53,6 +56,7 @@ class probe_schedule {
   time_point due_{};
   bool running_ = false;
   bool asked_ = false;
+  bool is_pressing_ = false;
   bool reconnected_ = false;  // since the last probe
 };
 

@@ -133,10 +133,22 @@ const char* to_string(tone value) noexcept {
   return "?";
 }
 
+// Servers of before stand in for names that were not answered yet; beside that, one that leaves is
+// no member any more.
 quorum_view quorum_of(const pool_status& status) {
+  const auto stands_in = [](const upstream_status& one) {
+    return one.member == membership::leaving && !one.removed;
+  };
+  const auto is_open = [](const upstream_status& one) {
+    return !is_leaving(one) && one.state == state::unresolved;
+  };
+  const auto& all = status.upstreams;
+  const bool has_stand_ins = std::any_of(all.begin(), all.end(), stands_in);
+  const bool has_open_names = std::any_of(all.begin(), all.end(), is_open);
   quorum_view view;
-  for (const auto& one : status.upstreams) {
-    if (one.removed) continue;
+  for (const auto& one : all) {
+    if (is_leaving(one) ? !(stands_in(one) && has_open_names) : is_open(one) && has_stand_ins)
+      continue;
     ++view.members;
     if (one.state == state::ready) ++view.ready;
   }

@@ -5,10 +5,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
-
-#include <algorithm>
+#include <map>
 
 namespace kubelane::proxy {
 namespace {
@@ -77,7 +77,7 @@ admin_response server::impl::status_document() {
   document.started_ms = started_ms;
   document.config_path = options.config_path;
   document.pool = pool.status(reactor.now());
-  document.ready = !stopping && awaited_ports.empty() && document.pool.usable;
+  document.ready = ready();
   if (settings.cluster.etcd == config::etcd_topology::stacked)
     document.beside.quorum = quorum_of(document.pool);
   document.beside.stopping = stopping;
@@ -104,13 +104,16 @@ bool server::impl::may_ask_metrics(const asio::ip::address& client) {
 
 admin_response server::impl::metrics_text() {
   const auto status = pool.status(reactor.now());
+  std::map<std::string_view, std::size_t> connections;
   for (const auto& one : status.upstreams) {
-    metrics.state(one.name, health::to_string(one.state));
-    metrics.connections(one.name, one.connections);
+    // An address that changed under its name: the new one comes first, the old one's still leave.
+    const auto [total, is_first] = connections.try_emplace(one.name, 0);
+    if (is_first) metrics.state(one.name, health::to_string(one.state));
+    metrics.connections(one.name, total->second += one.connections);
     const auto& seen = pool.activity_of(one.id);
     metrics.bytes_total(one.name, seen.bytes_up, seen.bytes_down);
   }
-  metrics.ready(!stopping && status.usable);
+  metrics.ready(ready());
   metrics.panic_mode(status.panic);
   metrics.resets_withheld(status.resets_withheld);
   if (settings.cluster.etcd == config::etcd_topology::stacked) {

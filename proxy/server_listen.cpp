@@ -126,8 +126,10 @@ std::optional<std::string> server::impl::take_ports() {
     if (waited) wanted_listeners.push_back(addresses[i]);
   }
   if (!waited) return wrong;
-  if (wrong) log.warn(*wrong);
-  log.info("the port is free, listening");
+  if (wrong)
+    log.warn(*wrong);
+  else
+    log.info("the port is free, listening");
   open_admin();  // whoever held the one may have held the other
   tell_ready();
   return std::nullopt;

@@ -80,9 +80,16 @@ void family::render_series(std::string& out, std::string_view suffix, const labe
 values::values(exposition& all, type what, const family_name& named)
     : family(all, named, what == type::counter ? "counter" : "gauge") {}
 
+// From where the last one was: a scrape sets all of them in their order.
 double& values::at(std::string_view first, std::string_view second) {
-  for (auto& each : series_)
-    if (each.of.first == first && each.of.second == second) return each.value;
+  for (std::size_t i = 0; i < series_.size(); ++i, ++next_) {
+    if (next_ >= series_.size()) next_ = 0;
+    auto& each = series_[next_];
+    if (each.of.first == first && each.of.second == second) {
+      ++next_;
+      return each.value;
+    }
+  }
   return series_.emplace_back(series{{std::string(first), std::string(second)}}).value;
 }
 

@@ -80,6 +80,7 @@ class values : public family {
     double value = 0;
   };
   std::vector<series> series_;
+  std::size_t next_ = 0;  ///< where to look first
 };
 
 /// A histogram of durations. Its buckets are few, since each is a series: as it should be, slow,

@@ -118,6 +118,7 @@ TEST(Run, ABusyPortIsWaitedForIfAskedToAndTakenWhenItIsFree) {
   binary waiting({"run", "--wait-for-port", "--config", world.folder.write("second.yaml", text)});
   ASSERT_TRUE(becomes(admin, "cp1", "ready")) << waiting.error();
   EXPECT_TRUE(answers(admin, "/readyz", 503));
+  EXPECT_NE(get(admin, "/metrics").body.find("\nkubelane_ready 0\n"), std::string::npos);
   EXPECT_TRUE(answers(admin, "/livez", 200));
   EXPECT_NE(waiting.error().find("waiting for a port that another process holds"),
             std::string::npos);
@@ -128,6 +129,7 @@ TEST(Run, ABusyPortIsWaitedForIfAskedToAndTakenWhenItIsFree) {
   EXPECT_TRUE(poll_until([&] { return line_client(world.port).ask("name").has_value(); }));
   EXPECT_TRUE(line_client(beside).ask("name"));
   EXPECT_TRUE(answers(admin, "/readyz", 200));
+  EXPECT_NE(get(admin, "/metrics").body.find("\nkubelane_ready 1\n"), std::string::npos);
 }
 
 TEST(Run, ABusyAdminPortIsRetriedWhileProxyingGoesOn) {

@@ -51,8 +51,8 @@ TEST(Headline, SaysWhichServerIsDownWhyAndThatNoOtherMayFail) {
   EXPECT_EQ(texts(status),
             (std::vector<std::string>{
                 "2 of 3 API servers are ready.", "cp2 is down: no answer from its host (dead)",
-                               "etcd, as this node sees it: 2 of 3 members ready: one more failure "
-                               "loses quorum; the cluster can lose no other."}));
+                "etcd, as this node sees it: 2 of 3 members ready: one more failure "
+                "loses quorum; the cluster can lose no other."}));
   const auto sentences = headline(status, {quorum_of(status), false, false, false, {}});
   EXPECT_EQ(sentences[1].how, tone::bad);
   EXPECT_EQ(sentences[1].since, time_point{} + 5s);

@@ -55,6 +55,21 @@ TEST(ProbeSchedule, AWishBetweenAProbesEndAndItsReportIsKept) {
   EXPECT_TRUE(schedule.is_due(t0));
 }
 
+TEST(ProbeSchedule, ALossPutsNoPressingProbeOff) {
+  probe_schedule schedule;
+  schedule.started();
+  schedule.ended();
+  schedule.pressing();
+  schedule.reported(t0, 10ms);
+  schedule.reconnected(t0, 10s, 0.5);
+  EXPECT_TRUE(schedule.is_due(t0 + 10ms));
+  schedule.started();
+  schedule.ended();
+  schedule.reported(t0, 10ms);
+  schedule.reconnected(t0, 10s, 0.5);
+  EXPECT_FALSE(schedule.is_due(t0 + 10ms));
+}
+
 TEST(ProbeSchedule, KnowsWhetherAProbeWasAskedFor) {
   probe_schedule schedule;
   EXPECT_EQ(schedule.started(), probe_schedule::reason::interval);

@@ -115,6 +115,26 @@ TEST(StatusJson, ARemovedUpstreamIsNoMember) {
   EXPECT_EQ(quorum_of(status).members, 2);
 }
 
+TEST(StatusJson, OneThatLeavesIsNoMember) {
+  auto status = three_upstreams();
+  status.upstreams[2].member = health::membership::leaving;
+  EXPECT_EQ(quorum_of(status).members, 2);
+}
+
+TEST(StatusJson, ServersOfBeforeStandInForNamesThatWereNotAnswered) {
+  auto status = three_upstreams();
+  for (auto& one : status.upstreams) one.member = health::membership::leaving;
+  for (const char* name : {"a.example", "b.example", "c.example"}) {
+    upstream_status open{};
+    open.name = name;
+    open.state = health::state::unresolved;
+    status.upstreams.push_back(open);
+  }
+  const auto view = quorum_of(status);
+  EXPECT_EQ(view.members, 3);
+  EXPECT_EQ(view.ready, 2);
+}
+
 TEST(Readiness, NamesEachUpstreamWithStateAndCause) {
   EXPECT_EQ(readiness_text(three_upstreams(), true),
             "[+]cp1 ready\n[-]cp2 not_ready: etcd\n[+]cp3 ready\nready\n");

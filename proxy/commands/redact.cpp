@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <vector>
+#include <optional>
 
 namespace kubelane::commands {
 namespace {
 
 constexpr std::string_view removed = "[removed]";
 constexpr std::string_view key_label = "PRIVATE KEY";
-/// A value follows these, after a colon, an equals sign or, for the last, a blank.
+/// A value follows these, after a colon, an equals sign or, for the last and for options, a blank.
 constexpr std::array<std::string_view, 7> secret_names = {
     "token", "password", "passwd", "secret", "key-data", "authorization", "bearer"};
+/// Settings of a systemd unit.
+constexpr std::array<std::string_view, 3> secret_settings = {"Environment", "SetCredential",
+                                                             "SetCredentialEncrypted"};
 constexpr std::size_t shortest_base64 = 12;
 
 bool is_base64(char c) {
@@ -128,39 +131,125 @@ std::string without_encoded_keys(std::string_view text) {
   return result;
 }
 
-/// Where the value begins that belongs to the name that ends at `at`; npos: there is none.
-std::size_t value_after(std::string_view line, std::size_t at, bool blank_is_enough) {
+bool is_quote(char c) {
+  return c == '"' || c == '\'';
+}
+
+/// `{"a":1}` and `{a: 1}`, where a value ends at a comma.
+bool is_json(std::string_view line) {
+  const auto at = line.find_first_not_of(" \t");
+  return at != std::string_view::npos && (line[at] == '{' || line[at] == '[');
+}
+
+/// --token, -token, --bearer-token: the word that ends at `at`.
+bool is_option(std::string_view line, std::size_t at) {
+  while (at > 0 && is_word(line[at - 1])) --at;
+  return at < line.size() && line[at] == '-';
+}
+
+/// Where a value begins, and what is between its name and it.
+struct separation {
+  std::size_t value = std::string_view::npos;  ///< npos: no value
+  bool colon = false;
+  bool blank =
+      false;  ///< after a colon or an equals sign: the value has no quotes and may have blanks
+};
+
+separation value_after(std::string_view line, std::size_t at, bool blank_is_enough, bool option) {
+  separation found;
   const auto start = at;
-  while (at < line.size() && (line[at] == '"' || line[at] == '\'')) ++at;
-  bool separated = blank_is_enough && at < line.size() && line[at] == ' ';
-  while (at < line.size() && (line[at] == ' ' || line[at] == ':' || line[at] == '=')) {
-    separated |= line[at] != ' ';
-    ++at;
+  while (at < line.size() && (is_quote(line[at]) || line[at] == '\\')) ++at;
+  bool separated = false;
+  for (; at < line.size(); ++at) {
+    const char c = line[at];
+    const bool sign = c == ':' || c == '=' || (option && (c == ',' || is_quote(c)));
+    if (!sign && c != ' ' && c != '\t') break;
+    // The quote of a value, not the one between an option and its value.
+    if (separated && is_quote(c)) break;
+    found.colon |= c == ':';
+    found.blank |= separated && !sign;
+    separated |= c == ':' || c == '=' || blank_is_enough;
   }
-  return separated && at > start && at < line.size() ? at : std::string_view::npos;
+  if (separated && at > start) found.value = at;
+  return found;
 }
 
-/// The end of the value at `at`: of its quotes, if it has some.
-std::size_t value_end(std::string_view line, std::size_t at) {
-  if (line[at] == '"' || line[at] == '\'') {
-    const auto end = line.find(line[at], at + 1);
-    return end == std::string_view::npos ? line.size() : end + 1;
+/// The quote at `at`, which `depth` backslashes precede, is of a text in so many quotes: the end of
+/// that text. It is in the text itself if it has more backslashes than one at this depth.
+std::size_t quoted_end(std::string_view line, std::size_t at, std::size_t depth) {
+  const char quote = line[at];
+  std::size_t backslashes = 0;
+  for (++at; at < line.size(); ++at) {
+    const bool twice = quote == '\'' && line.substr(at, 2) == "''";
+    if (line[at] == quote && !twice && backslashes % (2 * (depth + 1)) == depth) return at + 1;
+    if (twice) ++at;
+    backslashes = line[at] == '\\' ? backslashes + 1 : 0;
   }
-  while (at < line.size() && !ends_value(line[at])) ++at;
-  return at;
+  return std::string_view::npos;
 }
 
-void remove_named_values(std::string& line) {
+struct value_extent {
+  std::size_t end = 0;
+  bool whole = true;  ///< a quote is closed
+};
+
+value_extent extent(std::string_view line, std::size_t at, bool to_the_end) {
+  const auto quote = line.find_first_not_of('\\', at);
+  const bool json = is_json(line);
+  if (quote != std::string_view::npos && is_quote(line[quote])) {
+    auto end = quoted_end(line, quote, quote - at);
+    if (end == std::string_view::npos) return {line.size(), false};
+    while (!json && end < line.size() && !ends_value(line[end])) ++end;
+    return {end, true};
+  }
+  // A name inside a JSON string: the value ends with the string at the latest.
+  const bool in_string = json && std::count(line.begin(), line.begin() + at, '"') % 2 == 1;
+  auto end = at;
+  for (; end < line.size(); ++end) {
+    const char c = line[end];
+    if (json && c == '"' && (!in_string || line[end - 1] != '\\')) break;
+    if (json && !in_string && (c == ',' || c == '}')) break;
+    if (!to_the_end && std::isspace(static_cast<unsigned char>(c)) != 0) break;
+  }
+  return {end, true};
+}
+
+/// What the lines after one with a secret may have of it.
+enum class rest_of_value { none, next_line, indented_lines };
+
+/// Takes the value of `name` that follows `at`, if one does.
+rest_of_value remove_value(std::string& line, std::size_t at, std::string_view name) {
+  const bool option = is_option(line, at - name.size());
+  const auto found = value_after(line, at, name == "bearer" || option, option);
+  if (found.value == std::string_view::npos) return rest_of_value::none;
+  const bool to_the_end = found.blank || name == "authorization";
+  // `=Bearer abc`: the next name takes it.
+  if (!to_the_end && lower(line.substr(found.value, 7)) == "bearer ") return rest_of_value::none;
+  // After a colon YAML goes on in what is indented more; JSON in one line does not.
+  const bool key = found.colon && !is_json(line);
+  if (found.value == line.size()) {
+    if (!key) return rest_of_value::none;
+    line += line.back() == ' ' ? removed : " " + std::string(removed);
+    return rest_of_value::indented_lines;
+  }
+  const auto [end, whole] = extent(line, found.value, to_the_end);
+  const auto value = line.substr(found.value, end - found.value);
+  line.replace(found.value, value.size(), removed);
+  if (value == "\\") return rest_of_value::next_line;
+  return key && (found.blank || !whole) ? rest_of_value::indented_lines : rest_of_value::none;
+}
+
+rest_of_value remove_named_values(std::string& line) {
+  auto most = rest_of_value::none;
   for (const auto name : secret_names) {
     auto folded = lower(line);
     for (auto at = folded.find(name); at != std::string::npos; at = folded.find(name, at)) {
       at += name.size();
-      const auto value = value_after(line, at, name == "bearer");
-      if (value == std::string::npos || lower(line.substr(value, 6)) == "bearer") continue;
-      line.replace(value, value_end(line, value) - value, removed);
+      most = std::max(most, remove_value(line, at, name));
       folded = lower(line);
     }
   }
+  return most;
 }
 
 bool is_signed_token(std::string_view word) {
@@ -202,28 +291,100 @@ void remove_passwords_in_urls(std::string& line) {
   }
 }
 
-std::string clean(std::string line) {
-  constexpr std::string_view environment = "Environment=";
-  if (line.rfind(environment, 0) == 0 && line.size() > environment.size())
-    return std::string(environment) + std::string(removed);
-  remove_named_values(line);
-  remove_tokens(line);
-  remove_passwords_in_urls(line);
-  return line;
+std::string_view trimmed(std::string_view text) {
+  const auto from = text.find_first_not_of(" \t\r");
+  if (from == std::string_view::npos) return {};
+  return text.substr(from, text.find_last_not_of(" \t\r") + 1 - from);
 }
+
+/// The equals sign of a setting of a unit whose value is secret, also one in a comment; npos: none.
+std::size_t secret_setting(std::string_view line) {
+  const auto equals = line.find('=');
+  if (equals == std::string_view::npos) return equals;
+  auto name = trimmed(line.substr(0, equals));
+  const auto from = name.find_first_not_of("#; \t");
+  name.remove_prefix(std::min(from, name.size()));
+  const bool secret =
+      std::find(secret_settings.begin(), secret_settings.end(), name) != secret_settings.end() &&
+      !trimmed(line.substr(equals + 1)).empty();
+  return secret ? equals : std::string_view::npos;
+}
+
+/// How far a key of YAML is indented, also one in a list or a comment.
+std::size_t key_indentation(std::string_view line) {
+  std::size_t at = 0;
+  while (at < line.size() &&
+         (line[at] == ' ' || line[at] == '\t' || line[at] == '#' || line.substr(at, 2) == "- "))
+    ++at;
+  return at;
+}
+
+/// Line after line: a secret may go on in the next.
+class cleaner {
+ public:
+  /// Nothing if all of it is part of a secret whose first line is gone already.
+  std::optional<std::string> clean(std::string line) {
+    if (goes_on(line)) return std::nullopt;
+    if (const auto equals = secret_setting(line); equals != std::string_view::npos) {
+      continued_ = ends_with_backslash(line);
+      return line.substr(0, equals + 1) + std::string(removed);
+    }
+    const auto indentation = key_indentation(line);
+    const bool comment = trimmed(line).substr(0, 1) == "#";
+    const auto rest = remove_named_values(line);
+    continued_ = rest == rest_of_value::next_line;
+    if (rest == rest_of_value::indented_lines) block_ = block{indentation, comment};
+    remove_tokens(line);
+    remove_passwords_in_urls(line);
+    return line;
+  }
+
+ private:
+  struct block {
+    std::size_t indentation;
+    bool comment;
+  };
+
+  static bool ends_with_backslash(std::string_view line) {
+    const auto text = trimmed(line);
+    return !text.empty() && text.back() == '\\';
+  }
+
+  bool goes_on(std::string_view line) {
+    const auto text = trimmed(line);
+    if (continued_) {
+      // A comment between the lines of a setting does not end it.
+      const bool comment = !text.empty() && (text[0] == '#' || text[0] == ';');
+      continued_ = comment || ends_with_backslash(line);
+      return true;
+    }
+    if (!block_) return false;
+    const auto indentation = line.find_first_not_of(block_->comment ? " \t#" : " \t");
+    if (text.empty() || indentation == std::string_view::npos)
+      return false;  // in a block, or after
+    if (indentation > block_->indentation) return true;
+    block_.reset();
+    return false;
+  }
+
+  bool continued_ = false;
+  std::optional<block> block_;
+};
 
 }  // namespace
 
 std::string redact(std::string_view text) {
   const auto whole = without_encoded_keys(without_keys(text));
+  cleaner lines;
   std::string result;
   result.reserve(whole.size());
   std::string_view rest = whole;
   while (!rest.empty()) {
     const auto end = rest.find('\n');
-    result += clean(std::string(rest.substr(0, end)));
+    const auto line = lines.clean(std::string(rest.substr(0, end)));
+    if (line) result += *line;
     if (end == std::string_view::npos) break;
-    result += '\n';
+    if (line) result += '\n';
     rest.remove_prefix(end + 1);
   }
   return result;

@@ -72,8 +72,64 @@ TEST(Redact, NamedSecretsLoseTheirValues) {
   EXPECT_EQ(redact("{\"token\":\"a b\",\"n\":1}"), "{\"token\":[removed],\"n\":1}");
   EXPECT_EQ(redact("password=hunter2 next"), "password=[removed] next");
   EXPECT_EQ(redact("client-key-data: LS0tLS1"), "client-key-data: [removed]");
-  EXPECT_EQ(redact("Authorization: Bearer abc.def"), "Authorization: Bearer [removed]");
+  EXPECT_EQ(redact("Authorization: Bearer abc.def"), "Authorization: [removed]");
   EXPECT_EQ(redact("Environment=A=b C=d"), "Environment=[removed]");
+}
+
+TEST(Redact, AnAuthorizationIsTheRestOfTheLine) {
+  EXPECT_EQ(redact("Authorization: Basic dXNlcjpwYXNz\nnext"), "Authorization: [removed]\nnext");
+  EXPECT_EQ(redact("authorization: token abc123"), "authorization: [removed]");
+  EXPECT_EQ(redact("authorization:token abc123"), "authorization:[removed]");
+  EXPECT_EQ(redact("Authorization=Digest a=\"b\", c=d"), "Authorization=[removed]");
+  EXPECT_EQ(redact("{\"h\":\"Authorization: Basic abc d\",\"n\":1}"),
+            "{\"h\":\"Authorization: [removed]\",\"n\":1}");
+}
+
+TEST(Redact, AValueAfterAColonMayHaveBlanks) {
+  EXPECT_EQ(redact("password: correct horse battery\nuser: x"), "password: [removed]\nuser: x");
+  EXPECT_EQ(redact("password = correct horse\n"), "password = [removed]\n");
+  EXPECT_EQ(redact("password=hunter2,3;4 next"), "password=[removed] next");
+  EXPECT_EQ(redact("{password: a b, user: x}"), "{password: [removed], user: x}");
+  EXPECT_EQ(redact("{\"cause\":\"no token: a b\",\"n\":1}"),
+            "{\"cause\":\"no token: [removed]\",\"n\":1}");
+  EXPECT_EQ(redact("token=Bearer abc next"), "token=Bearer [removed] next");
+}
+
+TEST(Redact, AQuoteInsideQuotesDoesNotEndThem) {
+  EXPECT_EQ(redact(R"(password: "ab\"cd" # old)"), "password: [removed] # old");
+  EXPECT_EQ(redact(R"(password: "ab\\" # old)"), "password: [removed] # old");
+  EXPECT_EQ(redact("password: 'it''s me' # old"), "password: [removed] # old");
+  EXPECT_EQ(redact(R"({"a":"{\"token\":\"b c\\\"d\",\"n\":1}"})"),
+            R"({"a":"{\"token\":[removed],\"n\":1}"})");
+  EXPECT_EQ(redact("password=\"ab\"cd next"), "password=[removed] next");
+}
+
+TEST(Redact, AValueOfSeveralLinesGoesWhole) {
+  EXPECT_EQ(redact("token: |\n  abc\n\n  def\nuser: x\n"), "token: [removed]\n\nuser: x\n");
+  EXPECT_EQ(redact("- token: >-\n    abc\n  user: x\n"), "- token: [removed]\n  user: x\n");
+  EXPECT_EQ(redact("# token: |\n#   abc\n# user: x\n"), "# token: [removed]\n# user: x\n");
+  EXPECT_EQ(redact("  token:\n    abc\n  user: x\n"), "  token: [removed]\n  user: x\n");
+  EXPECT_EQ(redact("password: \"a\n  b\"\nuser: x\n"), "password: [removed]\nuser: x\n");
+}
+
+TEST(Redact, SecretSettingsOfAUnitLoseTheirValues) {
+  EXPECT_EQ(redact("  Environment=API_CRED=x\n"), "  Environment=[removed]\n");
+  EXPECT_EQ(redact("# Environment = A=x\n"), "# Environment =[removed]\n");
+  EXPECT_EQ(redact("Environment=A=1 \\\n  B=2 \\\n# C\n  D=3\nUser=x\n"),
+            "Environment=[removed]\nUser=x\n");
+  EXPECT_EQ(redact("SetCredential=x:abc\n"), "SetCredential=[removed]\n");
+  EXPECT_EQ(redact("SetCredentialEncrypted=x: \\\n  k6iUCUh0RJCQyvL8 \\\n  k6iU\nUser=x\n"),
+            "SetCredentialEncrypted=[removed]\nUser=x\n");
+  EXPECT_EQ(redact("Environment=\nEnvironmentFile=-/etc/x\n"),
+            "Environment=\nEnvironmentFile=-/etc/x\n");
+}
+
+TEST(Redact, ValuesOfOptionsGo) {
+  EXPECT_EQ(redact("x --token abc123 --v 2"), "x --token [removed] --v 2");
+  EXPECT_EQ(redact("x --bearer-token 'a b' y"), "x --bearer-token [removed] y");
+  EXPECT_EQ(redact("[\"--token\",\"abc\",\"-v\"]"), "[\"--token\",[removed],\"-v\"]");
+  EXPECT_EQ(redact("x --token \\\n  abc\nnext"), "x --token [removed]\nnext");
+  EXPECT_EQ(redact("the token is old"), "the token is old");
 }
 
 TEST(Redact, PathsOfKeysStay) {

@@ -3,20 +3,20 @@
 #include "config/last_good.hpp"
 #include "proxy/commands/admin_client.hpp"
 #include "proxy/commands/capture.hpp"
+#include "proxy/commands/plain_file.hpp"
 #include "proxy/commands/redact.hpp"
 #include "proxy/commands/status_table.hpp"
 #include "proxy/event.hpp"
-#include "telemetry/line_file.hpp"
 
 #include <boost/json.hpp>
 
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -34,6 +34,7 @@ using namespace std::chrono_literals;
 constexpr auto answer_limit = 5s;
 constexpr auto command_limit = 20s;
 constexpr std::size_t most_output = 64 * 1024 * 1024;
+constexpr std::size_t most_of_a_file = 16 * 1024 * 1024;
 constexpr const char* log_lines = "10000";
 constexpr const char* unit = "kubelane.service";
 constexpr const char* state_folder = "/var/lib/kubelane";
@@ -73,25 +74,21 @@ class collection {
     say(file);
     add(file, capture(std::move(command), command_limit, most_output));
   }
-  void copy(const std::string& file, const std::string& path) {
-    const auto text = telemetry::read_text(path);
-    if (text)
-      add(file, "# " + path + "\n" + *text);
-    else
-      note(file, path + ": " + std::strerror(errno));
+  void copy(const std::string& file, const std::string& path, links symbolic = links::follow) {
+    const auto read = read_plain_file(path, symbolic, most_of_a_file);
+    if (!read.failure.empty()) note(file, path + ": " + read.failure);
+    if (read.failure.empty() || !read.text.empty()) add(file, "# " + path + "\n" + read.text);
   }
 
   /// All of it as `path`; what failed.
   std::string pack(const std::string& path) {
     add("NOTES.txt", notes_.empty() ? "Everything could be had.\n"
                                     : "What could not be had, or not all of it:\n\n" + notes_);
-    const auto part = path + ".part";
-    auto made = capture({"tar", "-czf", part, "-C", root_, name_}, command_limit, most_output);
-    std::error_code error;
-    if (made.failure.empty()) fs::rename(part, path, error);
-    if (error) made.failure = error.message();
-    if (made.failure.empty()) return {};
-    fs::remove(part, error);
+    const std::string packed = root_ / "packed.tar.gz";
+    // --force-local: a colon in a name does not make the rest of it a host's.
+    const auto made = capture({"tar", "--force-local", "-czf", packed, "-C", root_, name_},
+                              command_limit, most_output);
+    if (made.failure.empty()) return place_private_file(packed, path);
     return made.failure + (made.output.empty() ? "" : ": " + made.output);
   }
 
@@ -122,10 +119,10 @@ class collection {
 
 struct running {
   std::string pid;
-  std::string config = usual_config;
+  std::string config;
 };
 
-/// What the admin port says; who answers there.
+/// What the admin port says; who it says answers there.
 running add_answers(collection& into, const net::endpoint& admin) {
   running found;
   const std::array<std::pair<const char*, const char*>, 4> wanted = {{{"/status", "status.json"},
@@ -148,6 +145,56 @@ running add_answers(collection& into, const net::endpoint& admin) {
       into.note("status.txt", net::to_string(admin) + " answers, but not as kubelane does");
     }
   }
+  return found;
+}
+
+/// What systemd says, if it runs this.
+std::string main_pid() {
+  auto shown = capture({"systemctl", "show", "--property=MainPID", "--value", unit}, command_limit,
+                       most_output);
+  const auto digits = shown.output.substr(0, shown.output.find('\n'));
+  const bool is_one = shown.failure.empty() && !digits.empty() && digits != "0" &&
+                      digits.find_first_not_of("0123456789") == std::string::npos;
+  return is_one ? digits : "";
+}
+
+/// Whether a process runs the program that this one does, for root or the same user.
+bool is_kubelane(const std::string& pid) {
+  struct stat self {
+  }, program{}, process{};
+  const auto folder = "/proc/" + pid;
+  return pid != std::to_string(::getpid()) && ::stat("/proc/self/exe", &self) == 0 &&
+         ::stat((folder + "/exe").c_str(), &program) == 0 && self.st_dev == program.st_dev &&
+         self.st_ino == program.st_ino && ::stat(folder.c_str(), &process) == 0 &&
+         (process.st_uid == 0 || process.st_uid == ::geteuid());
+}
+
+/// Whether a process was started with `path` as configuration.
+bool was_given(const std::string& pid, const std::string& path) {
+  std::istringstream words(
+      read_plain_file("/proc/" + pid + "/cmdline", links::follow, most_of_a_file).text);
+  for (std::string word; std::getline(words, word, '\0');)
+    if (word == path || word == "--config=" + path) return true;
+  return false;
+}
+
+/// Where kubelane is down, any user can answer at its port, with the path of a file that only root
+/// reads: of what is `claimed` there, what the kernel or systemd confirms.
+running confirmed(collection& into, const running& claimed) {
+  running found{main_pid(), usual_config};
+  if (claimed.pid.empty()) return found;
+  if (claimed.pid != found.pid && !is_kubelane(claimed.pid)) {
+    into.note("config.yaml", "who answers says that it is process " + claimed.pid +
+                                 ", which is no kubelane of root or of this user; this is " +
+                                 usual_config);
+    return found;
+  }
+  found.pid = claimed.pid;
+  if (claimed.config == usual_config || was_given(claimed.pid, claimed.config))
+    found.config = claimed.config;
+  else
+    into.note("config.yaml", "who answers says " + claimed.config + ", which process " +
+                                 claimed.pid + " was not started with; this is " + usual_config);
   return found;
 }
 
@@ -176,16 +223,6 @@ void add_process(collection& into, const std::string& pid) {
   into.copy("process.txt", "/proc/" + pid + "/status");
 }
 
-/// What systemd says, if it runs this.
-std::string main_pid() {
-  auto shown = capture({"systemctl", "show", "--property=MainPID", "--value", unit}, command_limit,
-                       most_output);
-  const auto digits = shown.output.substr(0, shown.output.find('\n'));
-  const bool is_one = shown.failure.empty() && !digits.empty() && digits != "0" &&
-                      digits.find_first_not_of("0123456789") == std::string::npos;
-  return is_one ? digits : "";
-}
-
 void add_service(collection& into) {
   into.run("unit.txt", {"systemctl", "show", unit});
   into.run("unit-files.txt", {"systemctl", "cat", unit});
@@ -196,8 +233,9 @@ void add_service(collection& into) {
 void add_configuration(collection& into, const std::string& config) {
   into.copy("config.yaml", config);
   into.run("check.txt", {"/proc/self/exe", "check", "--config", config});
-  into.copy("last-good.yaml", config::last_good_path(state_folder));
-  into.copy("events.jsonl", proxy::events_path(state_folder));
+  // The service's user may write here, but not choose what root reads.
+  into.copy("last-good.yaml", config::last_good_path(state_folder), links::refuse);
+  into.copy("events.jsonl", proxy::events_path(state_folder), links::refuse);
 }
 
 void add_machine(collection& into) {
@@ -215,8 +253,7 @@ int write_bundle(const std::string& path, const net::endpoint& admin) {
   ::umask(077);
   try {
     collection all;
-    auto found = add_answers(all, admin);
-    if (found.pid.empty()) found.pid = main_pid();
+    const auto found = confirmed(all, add_answers(all, admin));
     all.add("version.txt", "this command: kubelane " KUBELANE_VERSION "\nwritten: " +
                                proxy::rfc3339(std::time(nullptr) * 1000) + "\nprocess: " +
                                (found.pid.empty() ? "none found" : found.pid) + '\n');

@@ -6,10 +6,15 @@
 #include <boost/json.hpp>
 #include <gtest/gtest.h>
 
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
+#include <thread>
 
 namespace kubelane::test {
 namespace {
@@ -114,6 +119,98 @@ TEST(Bundle, WhereNobodyAnswersItSaysSoInside) {
   ASSERT_EQ(bundle.wait(60s), 0) << bundle.error();
   EXPECT_NE(content(file).find("status.json: no answer from " + nobody), std::string::npos);
   EXPECT_NE(files(file).find("kernel.txt"), std::string::npos) << files(file);
+}
+
+/// Any user's program at the admin port: it answers everything with `body`.
+class impostor {
+ public:
+  impostor(int port, const std::string& body)
+      : answer_(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
+            "Content-Length: " +
+            std::to_string(body.size()) + "\r\n\r\n" + body) {
+    const int yes = 1;
+    ::setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    listens = ::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+              ::listen(fd_, 16) == 0;
+    if (listens) thread_ = std::thread([this] { serve(); });
+  }
+  ~impostor() {
+    ::shutdown(fd_, SHUT_RDWR);  // ends accept
+    if (thread_.joinable()) thread_.join();
+    ::close(fd_);
+  }
+  impostor(const impostor&) = delete;
+  impostor& operator=(const impostor&) = delete;
+
+  bool listens = false;
+
+ private:
+  void serve() {
+    for (int client = 0; (client = ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
+      std::array<char, 4096> request{};
+      if (::recv(client, request.data(), request.size(), 0) > 0)
+        ::send(client, answer_.data(), answer_.size(), MSG_NOSIGNAL);
+      ::close(client);
+    }
+  }
+
+  std::string answer_;
+  int fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::thread thread_;
+};
+
+/// The content of a bundle made while somebody says to be process `pid` with `config`.
+std::string bundle_of_impostor(const temporary_folder& folder, const std::string& pid,
+                               const std::string& config) {
+  const int port = free_port();
+  const impostor it(port, "{\"pid\":" + pid + ",\"config\":\"" + config + "\"}");
+  EXPECT_TRUE(it.listens);
+  const auto file = folder / "support.tar.gz";
+  binary bundle({"status", "--bundle", file, "--admin", "127.0.0.1:" + std::to_string(port)});
+  EXPECT_EQ(bundle.wait(60s), 0) << bundle.error();
+  return content(file);
+}
+
+TEST(Bundle, WhoeverAnswersDoesNotChooseWhatIsRead) {
+  const temporary_folder folder;
+  folder.write("shadow", "only-for-root");
+  const auto all = bundle_of_impostor(folder, std::to_string(::getpid()), folder / "shadow");
+  EXPECT_EQ(all.find("only-for-root"), std::string::npos);
+  EXPECT_NE(all.find("which is no kubelane of root or of this user; this is /etc/kubelane/"),
+            std::string::npos);
+}
+
+TEST(Bundle, WhoeverNamesARealKubelaneDoesNotChooseEither) {
+  const world it;
+  binary run({"run", "--config", it.write(it.configuration())});
+  ASSERT_TRUE(answers(it.admin, "/healthz", 200)) << run.error();
+  it.folder.write("shadow", "only-for-root");
+  const auto pid = std::to_string(run.pid());
+  const auto all = bundle_of_impostor(it.folder, pid, it.folder / "shadow");
+  EXPECT_EQ(all.find("only-for-root"), std::string::npos);
+  EXPECT_NE(all.find("which process " + pid + " was not started with"), std::string::npos);
+}
+
+TEST(Bundle, MayHaveAColonInItsNameAndReplacesALink) {
+  const temporary_folder folder;
+  folder.write("other", "untouched");
+  const auto file = folder / "support-10:15.tar.gz";
+  std::filesystem::create_symlink(folder / "other", file);
+  binary bundle(
+      {"status", "--bundle", file, "--admin", "127.0.0.1:" + std::to_string(free_port())});
+  ASSERT_EQ(bundle.wait(60s), 0) << bundle.error();
+  EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(file)));
+  std::string text;
+  std::getline(std::ifstream(folder / "other"), text);
+  EXPECT_EQ(text, "untouched");
+  const auto names =
+      commands::capture({"tar", "--force-local", "-tzf", file}, 10s, 1UL << 20).output;
+  EXPECT_NE(names.find("kernel.txt"), std::string::npos) << names;
 }
 
 TEST(Bundle, WhereItCannotBeWrittenItSaysWhy) {

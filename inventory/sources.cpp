@@ -100,7 +100,9 @@ class source_reader {
     const int file = into_.inventory.add_file(path);
     const auto text = read_file(path);
     if (!text) {
-      refuse({file, 0}, fs::exists(path) ? "cannot be read" : "there is no such file");
+      std::error_code error;
+      const bool is_missing = !fs::exists(path, error) && !error;
+      refuse({file, 0}, is_missing ? "there is no such file" : "cannot be read");
       into_.refused.push_back(path);
       return false;
     }

@@ -4,15 +4,16 @@
 #include "net/certificate_dates.hpp"
 #include "node/proc.hpp"
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 
@@ -28,6 +29,7 @@ const std::map<std::string, std::string> proxy_manifests = {{"nginx-proxy.yml", 
                                                             {"haproxy.yaml", "haproxy"}};
 constexpr const char* kubernetes = "/etc/kubernetes";
 constexpr const char* kubelet_config = "/etc/kubernetes/kubelet.conf";
+constexpr std::size_t longest_file = 1024 * 1024;
 constexpr const char* ipv6_loopback = "00000000000000000000000000000001";
 
 class gatherer {
@@ -54,10 +56,53 @@ class gatherer {
   }
 
  private:
+  // Whole, if it is a file of a sensible size; else `why_` says what is the matter.
   std::optional<std::string> read(const std::string& path) {
-    std::ifstream in(root_ + path, std::ios::binary);
-    if (!in) return std::nullopt;
-    return std::string{std::istreambuf_iterator<char>(in), {}};
+    auto text = start_of(path);
+    if (!text || text->size() <= longest_file) return text;
+    why_ = "is larger than 1 MiB";
+    return std::nullopt;
+  }
+
+  // The kernel's tables begin with the listeners; connections, which may be many, come after them.
+  std::string table(const std::string& path) { return start_of(path).value_or(""); }
+
+  // Its first MiB and one byte. What is no file is not read: others may have chosen the path, and a
+  // pipe or a device would never end.
+  std::optional<std::string> start_of(const std::string& path) {
+    const int file = ::open((root_ + path).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    struct stat about {};
+    if (file < 0 || ::fstat(file, &about) != 0) {
+      why_ = std::strerror(errno);
+      if (file >= 0) ::close(file);
+      return std::nullopt;
+    }
+    std::string text;
+    ssize_t got = -1;
+    if (S_ISREG(about.st_mode)) {
+      char part[16 * 1024];
+      while ((got = ::read(file, part, sizeof part)) > 0 && text.size() <= longest_file)
+        text.append(part, static_cast<std::size_t>(got));
+      why_ = std::strerror(errno);
+    } else {
+      why_ = "is no regular file";
+    }
+    ::close(file);
+    return got < 0 ? std::nullopt : std::optional(std::move(text));
+  }
+
+  bool exists(const std::string& path) const {
+    std::error_code error;  // what may not be looked at is not there
+    return fs::exists(root_ + path, error);
+  }
+
+  // Anybody may call a process `kubelet`; the real one is root's, as is this node's root folder.
+  bool is_of_the_system(int pid) const {
+    struct stat root {
+    }, process{};
+    const auto folder = root_ + "/proc/" + std::to_string(pid);
+    return ::stat((root_ + "/").c_str(), &root) == 0 && ::stat(folder.c_str(), &process) == 0 &&
+           process.st_uid == root.st_uid;
   }
 
   // Names in a folder, in order; none if it is not there or may not be read.
@@ -81,11 +126,9 @@ class gatherer {
   }
 
   void processes() {
-    const auto v4 = read("/proc/net/tcp");
-    const auto v6 = read("/proc/net/tcp6");
-    if (!v4 && !v6) return;
-    auto found = parse_listeners(v4.value_or(""));
-    for (auto& each : parse_listeners(v6.value_or(""))) found.push_back(each);
+    if (!exists("/proc/net/tcp") && !exists("/proc/net/tcp6")) return;
+    auto found = parse_listeners(table("/proc/net/tcp"));
+    for (auto& each : parse_listeners(table("/proc/net/tcp6"))) found.push_back(each);
     const auto owners = socket_owners(found);
     facts_.listeners.emplace();
     for (const auto& each : found) {
@@ -131,7 +174,7 @@ class gatherer {
 
   void kubeconfigs() {
     const std::string folder = kubernetes;
-    const bool has_joined = fs::exists(root_ + kubelet_config);
+    const bool has_joined = exists(kubelet_config);
     for (const auto& name : list(folder)) {
       if (!name.ends_with(".conf")) continue;
       // Until the node has joined it is discovery's, which never goes through localhost.
@@ -151,14 +194,14 @@ class gatherer {
     for (const auto& pod : list(pods)) {
       const auto path =
           pods + "/" + pod + "/volumes/kubernetes.io~configmap/kube-proxy/kubeconfig.conf";
-      if (fs::exists(root_ + path)) kubeconfig_file(path, client::kube_proxy);
+      if (exists(path)) kubeconfig_file(path, client::kube_proxy);
     }
   }
 
   // The kubelet's --kubeconfig: of the process, else of the files that start it.
   std::string kubelet_option() {
     for (const int pid : pids()) {
-      if (process_name(pid) != "kubelet") continue;
+      if (process_name(pid) != "kubelet" || !is_of_the_system(pid)) continue;
       const auto line = read("/proc/" + std::to_string(pid) + "/cmdline").value_or("");
       const auto value = option_value(line, "kubeconfig", '\0');
       if (!value.empty()) return value;
@@ -175,7 +218,7 @@ class gatherer {
     if (std::any_of(facts_.kubeconfigs.begin(), facts_.kubeconfigs.end(), same)) return;
     const auto text = read(path);
     if (!text) {
-      facts_.kubeconfigs.push_back({path, who, "", std::strerror(errno)});
+      facts_.kubeconfigs.push_back({path, who, "", why_});
       return;
     }
     const auto parsed = config::parse_kubeconfig(*text, fs::path(path).parent_path());
@@ -248,6 +291,7 @@ class gatherer {
   }
 
   std::string root_;
+  std::string why_;
   facts facts_;
 };
 

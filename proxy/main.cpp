@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <exception>
+#include <functional>
+#include <iostream>
 #include <string>
 
 namespace {
@@ -24,7 +27,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.failure_message(explain);
   int status = 0;
-  add_run(app, status);
+  std::function<int()> serve;
+  add_run(app, serve);
   add_check(app, status);
   add_status(app, status);
   add_events(app, status);
@@ -37,6 +41,11 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : usage_error;
+  } catch (const std::exception& error) {
+    std::cerr << "kubelane: " << error.what() << '\n';
+    return 1;
   }
-  return status;
+  // Out of reach of the catch above: what it cannot foresee ends `run` as a crash, which closes no
+  // connection in order, so that the next process gets them.
+  return serve ? serve() : status;
 }

@@ -8,6 +8,7 @@
 #include "node/rules.hpp"
 #include "proxy/commands/load.hpp"
 #include "proxy/commands/probe_all.hpp"
+#include "proxy/commands/text_table.hpp"
 
 #include <algorithm>
 #include <ostream>
@@ -37,7 +38,8 @@ void add_answers(const probe_results& results, node::facts& to) {
 
 void print_text(const std::vector<node::finding>& findings, std::ostream& out) {
   for (const auto& one : findings)
-    out << one.at << ": " << to_string(one.how) << ": " << one.rule << ": " << one.message << '\n';
+    out << printable(one.at) << ": " << to_string(one.how) << ": " << one.rule << ": "
+        << printable(one.message) << '\n';
 }
 
 std::string to_json(const std::vector<node::finding>& findings, const probe_results& results) {

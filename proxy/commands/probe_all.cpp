@@ -4,6 +4,7 @@
 #include "net/credentials.hpp"
 #include "net/descriptor_reserve.hpp"
 #include "net/task_group.hpp"
+#include "proxy/commands/text_table.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -136,7 +137,7 @@ probe_results probe_all(const config::config& settings) {
 
 int print(const probe_results& what, std::ostream& out) {
   if (!what.note.empty()) out << "note: " << what.note << '\n';
-  for (const auto& one : what.servers) out << one.name << ": " << one.verdict << '\n';
+  for (const auto& one : what.servers) out << one.name << ": " << printable(one.verdict) << '\n';
   return what.all_good() ? 0 : probe_failed;
 }
 

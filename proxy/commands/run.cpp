@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -110,7 +111,7 @@ int run(const run_options& options) {
 
 }  // namespace
 
-void add_run(CLI::App& app, int& status) {
+void add_run(CLI::App& app, std::function<int()>& serve) {
   auto options = std::make_shared<run_options>();
   auto* command = app.add_subcommand("run", "serve until SIGTERM; SIGHUP reloads");
   command->add_option("--config", options->path, "the configuration file")->required();
@@ -120,7 +121,7 @@ void add_run(CLI::App& app, int& status) {
       "--wait-for-port", options->wait_for_port,
       "wait for a port that another process holds, and take it the moment it is free");
   command->footer("Exit status: 0 clean, 1 cannot run, 2 bad configuration.");
-  command->callback([options, &status] { status = run(*options); });
+  command->callback([options, &serve] { serve = [options] { return run(*options); }; });
 }
 
 }  // namespace kubelane::commands

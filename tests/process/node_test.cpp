@@ -7,8 +7,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 namespace kubelane::test {
 namespace {
@@ -118,6 +124,87 @@ TEST(CheckNode, FindsTheKubeletsOwnKubeconfig) {
   EXPECT_EQ(node.check(), "this node: good\n");
   node.write("/etc/kubernetes/kubelet.env", "KUBELET_ARGS=\"--kubeconfig=/srv/kubelet.conf \\\n\"");
   EXPECT_THAT(node.check(), HasSubstr("/srv/kubelet.conf: error: kubeconfig-elsewhere: "));
+}
+
+std::string options_of_kubelet(const std::string& kubeconfig) {
+  using namespace std::string_literals;
+  return "/usr/bin/kubelet\0--kubeconfig="s + kubeconfig + "\0"s;
+}
+
+TEST(CheckNode, AnotherUsersProcessIsNotTheKubelet) {
+  if (::geteuid() != 0) GTEST_SKIP() << "files of another user need root";
+  node_files node;
+  node.kubeconfig("/tmp/evil", "https://10.0.0.12:6443");
+  node.process("50", "kubelet", {}, options_of_kubelet("/tmp/evil"));
+  EXPECT_THAT(node.check(), HasSubstr("/tmp/evil: error: kubeconfig-elsewhere: "));
+  ASSERT_EQ(::chown((node.root() + "/proc/50").c_str(), 65534, 65534), 0);
+  EXPECT_EQ(node.check(), "this node: good\n");
+}
+
+TEST(CheckNode, ReadsNothingThatNeverEnds) {
+  node_files node;
+  node.write("/srv/large", std::string(1024 * 1024 + 1, 'a'));
+  node.process("50", "kubelet", {}, options_of_kubelet("/srv/large"));
+  EXPECT_THAT(node.check(),
+              HasSubstr("/srv/large: warning: kubeconfig-unreadable: is larger than "));
+  ASSERT_EQ(::mkfifo((node.root() + "/srv/pipe").c_str(), 0600), 0);
+  node.process("50", "kubelet", {}, options_of_kubelet("/srv/pipe"));
+  EXPECT_THAT(node.check(), HasSubstr("/srv/pipe: warning: kubeconfig-unreadable: is no regular "));
+  std::filesystem::create_symlink("/dev/zero", node.root() + "/srv/zero");
+  node.process("50", "kubelet", {}, options_of_kubelet("/srv/zero"));
+  EXPECT_THAT(node.check(), HasSubstr("/srv/zero: warning: kubeconfig-unreadable: is no regular "));
+}
+
+TEST(CheckNode, ANameOfAProcessDoesNotReachTheTerminalRaw) {
+  node_files node;
+  std::filesystem::remove_all(node.root() + "/proc/42");
+  node.process("42", "\x1b]0;owned\x07", {"11"});
+  node.process("43", "kubelane", {"12", "13"});
+  const auto said = node.check();
+  EXPECT_THAT(said, HasSubstr("is held by ?]0;owned? (process 42)"));
+  EXPECT_THAT(said, Not(HasSubstr("\x1b")));
+}
+
+/// A command by a shell, with no descriptors but 0 to 2: its exit status, and all that it says.
+std::pair<int, std::string> shell(const std::string& command) {
+  const auto line = "exec 2>&1 3>&- 4>&- 5>&-; " + command;
+  auto* pipe = ::popen(line.c_str(), "r");
+  if (pipe == nullptr) return {-1, ""};
+  std::string said;
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) said += static_cast<char>(c);
+  const int status = ::pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), said};
+}
+
+TEST(CheckNode, AFolderThatMayNotBeReadIsNoReasonToCrash) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may become nobody";
+  node_files node;
+  std::filesystem::permissions(node.root(), std::filesystem::perms(0755));
+  for (const char* closed : {"/etc/kubernetes", "/var/lib/kubelet/pods/1"}) {
+    std::filesystem::create_directories(node.root() + closed);
+    std::filesystem::permissions(node.root() + closed, std::filesystem::perms(0700));
+  }
+  // Its own binary, because the folder of this one may be closed to nobody too.
+  std::filesystem::copy_file(KUBELANE_BINARY, node.root() + "/kubelane");
+  const std::string nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups ";
+  const auto [status, said] =
+      shell("exec " + nobody + node.root() + "/kubelane check --node --root " + node.root());
+  EXPECT_EQ(said, "this node: good\n");
+  EXPECT_EQ(status, 0);
+  const auto inventory = node.root() + "/etc/kubernetes/hosts.ini";
+  EXPECT_THAT(
+      shell("exec " + nobody + node.root() + "/kubelane inventory check " + inventory).second,
+      HasSubstr("hosts.ini: error: unreadable: cannot be read\n"));
+}
+
+TEST(Command, WhatItDidNotForeseeIsSaidAndExitsOne) {
+  node_files node;
+  const auto [status, said] =
+      shell("ulimit -n 4; exec " KUBELANE_BINARY " check --probe --config " + node.root() +
+            "/etc/kubelane/config.yaml");
+  EXPECT_EQ(status, 1) << said;
+  EXPECT_THAT(said, HasSubstr("\nkubelane: "));
+  EXPECT_THAT(said, HasSubstr("Too many open files"));
 }
 
 TEST(CheckNode, FindsKubeProxysKubeconfigInItsPod) {

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -199,18 +200,22 @@ TEST(Bundle, WhoeverNamesARealKubelaneDoesNotChooseEither) {
 TEST(Bundle, MayHaveAColonInItsNameAndReplacesALink) {
   const temporary_folder folder;
   folder.write("other", "untouched");
-  const auto file = folder / "support-10:15.tar.gz";
+  // Without a folder: after a slash tar does not take what is before a colon for a host.
+  const std::string name = "support-10:15.tar.gz";
+  const auto file = folder / name;
   std::filesystem::create_symlink(folder / "other", file);
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder / "");
   binary bundle(
-      {"status", "--bundle", file, "--admin", "127.0.0.1:" + std::to_string(free_port())});
+      {"status", "--bundle", name, "--admin", "127.0.0.1:" + std::to_string(free_port())});
+  std::filesystem::current_path(before);
   ASSERT_EQ(bundle.wait(60s), 0) << bundle.error();
   EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(file)));
+  std::ifstream other(folder / "other");
   std::string text;
-  std::getline(std::ifstream(folder / "other"), text);
+  std::getline(other, text);
   EXPECT_EQ(text, "untouched");
-  const auto names =
-      commands::capture({"tar", "--force-local", "-tzf", file}, 10s, 1UL << 20).output;
-  EXPECT_NE(names.find("kernel.txt"), std::string::npos) << names;
+  EXPECT_NE(files(file).find("kernel.txt"), std::string::npos) << files(file);
 }
 
 TEST(Bundle, WhereItCannotBeWrittenItSaysWhy) {

@@ -24,15 +24,10 @@ using ::testing::IsEmpty;
 
 constexpr int longest_story = 5;
 
-/// The lines that a kubelane has written since this was made, when its three servers were ready. A
-/// thread of its own writes them, so that they may come after what they tell can be seen.
+/// The lines that a kubelane has written since this was made.
 class told {
  public:
-  explicit told(binary& run) : run_(run) {
-    for (const char* name : {"cp1", "cp2", "cp3"})
-      EXPECT_TRUE(run.says("upstream ready upstream=" + std::string(name))) << run.error();
-    from_ = run.error().size();
-  }
+  explicit told(binary& run) : run_(run), from_(run.error().size()) {}
 
   std::vector<std::string> lines() const {
     std::istringstream text(run_.error().substr(from_));
@@ -43,8 +38,16 @@ class told {
 
  private:
   binary& run_;
-  std::size_t from_ = 0;
+  std::size_t from_;
 };
+
+/// Since its three servers are ready. A thread of its own writes the lines, so that they may come
+/// after what they tell can be seen.
+told told_since_ready(binary& run) {
+  for (const char* name : {"cp1", "cp2", "cp3"})
+    EXPECT_TRUE(run.says("upstream ready upstream=" + std::string(name))) << run.error();
+  return told(run);
+}
 
 /// At most five lines, and the first of them names the new state.
 void expect_story(const told& log, const std::string& begins) {
@@ -64,7 +67,7 @@ TEST(Story, OfAKilledServerIsShort) {
   serving it;
   ASSERT_TRUE(it.ready) << it.run.error();
   auto held = it.hold(9);
-  const told log(it.run);
+  const told log = told_since_ready(it.run);
   it.servers[0]->kill();
   EXPECT_TRUE(becomes(it.admin, "cp1", "refused"));
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(line_client(it.port).ask("name"));
@@ -77,7 +80,7 @@ TEST(Story, OfAFrozenServerIsShort) {
   serving it;
   ASSERT_TRUE(it.ready) << it.run.error();
   auto held = it.hold(9);
-  const told log(it.run);
+  const told log = told_since_ready(it.run);
   it.servers[1]->freeze();
   wait_for_ends(held, "cp2");
   it.servers[1]->thaw();
@@ -89,7 +92,7 @@ TEST(Story, OfAServerWithoutItsEtcdIsShort) {
   serving it;
   ASSERT_TRUE(it.ready) << it.run.error();
   auto held = it.hold(9);
-  const told log(it.run);
+  const told log = told_since_ready(it.run);
   it.servers[2]->answer("/readyz", demo::failing_readyz({"etcd"}));
   wait_for_ends(held, "cp3");
   it.servers[2]->answer("/readyz", {});
@@ -101,7 +104,7 @@ TEST(Story, OfAServerThatShutsDownIsShort) {
   serving it("drain: {shutdown: 1s}\n");
   ASSERT_TRUE(it.ready) << it.run.error();
   auto held = it.hold(9);
-  const told log(it.run);
+  const told log = told_since_ready(it.run);
   it.servers[0]->answer("/readyz", demo::failing_readyz({"shutdown"}));
   wait_for_ends(held, "cp1");
   it.servers[0]->kill();
@@ -127,7 +130,7 @@ void tell_of_a_vanished_host(const network_pair& hosts) {
     auto name = client.ask("name").value_or("nobody");
     held.emplace_back(std::move(client), std::move(name));
   }
-  const told log(run);
+  const told log = told_since_ready(run);
   hosts.vanish();
   wait_for_ends(held, "cp2");
   EXPECT_TRUE(becomes(it.admin, "cp2", "dead")) << run.error();
@@ -146,7 +149,7 @@ TEST(Story, OfAVanishedHostIsShort) {
 TEST(Calm, ThousandsOfThingsThatAreAsTheyShouldBeAreSilent) {
   serving it("", "interval: 100ms");
   ASSERT_TRUE(it.ready) << it.run.error();
-  const told log(it.run);
+  const told log = told_since_ready(it.run);
   const auto probes = it.servers[0]->counters().probes;
   for (int round = 0; round < 30; ++round) {
     { const auto clients = it.hold(3); }

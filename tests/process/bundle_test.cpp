@@ -2,6 +2,7 @@
 
 #include "proxy/commands/capture.hpp"
 #include "serving.hpp"
+#include "tests/support/base64.hpp"
 
 #include <boost/json.hpp>
 #include <gtest/gtest.h>
@@ -29,19 +30,6 @@ std::string content(const std::string& bundle) {
 
 std::string files(const std::string& bundle) {
   return commands::capture({"tar", "-tzf", bundle}, 10s, 1UL << 20).output;
-}
-
-std::string base64(const std::string& bytes) {
-  constexpr std::string_view digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string result;
-  unsigned value = 0;
-  int bits = 0;
-  for (const char byte : bytes) {
-    value = value << 8 | static_cast<unsigned char>(byte);
-    for (bits += 8; bits >= 6; bits -= 6) result += digits[value >> (bits - 6) & 63U];
-  }
-  return result;
 }
 
 std::string body_of(const std::string& pem) {

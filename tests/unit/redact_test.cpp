@@ -1,9 +1,13 @@
 #include "proxy/commands/redact.hpp"
 
+#include "tests/support/base64.hpp"
+
 #include <gtest/gtest.h>
 
 namespace kubelane::commands {
 namespace {
+
+using test::base64;
 
 // Assembled, so that nobody who searches this file for keys finds one.
 const std::string label = std::string("PRIVATE ") + "KEY";
@@ -12,21 +16,6 @@ const std::string key_body =
     "ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcdefgh\n";
 const std::string pem =
     "-----BEGIN " + label + "-----\n" + key_body + "-----END " + label + "-----\n";
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string result;
-  unsigned value = 0;
-  int bits = 0;
-  for (const char byte : bytes) {
-    value = value << 8 | static_cast<unsigned char>(byte);
-    for (bits += 8; bits >= 6; bits -= 6) result += digits[value >> (bits - 6) & 63U];
-  }
-  if (bits > 0) result += digits[value << (6 - bits) & 63U];
-  while (result.size() % 4 != 0) result += '=';
-  return result;
-}
 
 std::string wrapped(const std::string& text, std::size_t columns) {
   std::string result;

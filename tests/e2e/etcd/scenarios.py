@@ -1,7 +1,6 @@
 """One function a scenario; the first line of its docstring is what `./dev e2e etcd --list` shows."""
 
 import pathlib
-import signal
 import subprocess
 import threading
 import time
@@ -96,19 +95,19 @@ def frozen(bench):
     """SIGSTOP: a follower, the leader, two of three; its host still accepts connections"""
     cluster = bench.start(3)
     follower = cluster.followers()[0]
-    with stopped(follower):
+    with faults.suspended(follower.process):
         answer = bench.expect("a frozen follower", verdict="degraded", exit=1, rules=[f"member-down {follower.name}"])
         bench.check("timed out" in answer.member(follower.name)["cause"], answer.text)
     cluster.wait_healthy()
     leader = cluster.leader()
-    with stopped(leader):
+    with faults.suspended(leader.process):
         first = bench.ask("--json")
         bench.check(first.exit == 1 and f"member-down {leader.name}" in first.rules(), first.text)
         wait_until(lambda: bench.ask("--json").json["settled"], "another leader", 10)
         bench.expect("after the election", verdict="degraded", exit=1, rules=[f"member-down {leader.name}"])
     cluster.wait_healthy()
     pair = cluster.followers()
-    with stopped(pair[0]), stopped(pair[1]):
+    with faults.suspended(pair[0].process), faults.suspended(pair[1].process):
         bench.check(bench.ask("--json").exit == 2, "two frozen: not 2")
         time.sleep(1)
         bench.check(bench.ask("--json").exit == 2, "two frozen, later: not 2")
@@ -289,15 +288,6 @@ def accepts(member):
         return True
     except OSError:
         return False
-
-
-@contextmanager
-def stopped(member):
-    member.process.signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        member.process.signal(signal.SIGCONT)
 
 
 @contextmanager

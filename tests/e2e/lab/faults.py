@@ -35,11 +35,17 @@ def terminated(server):
 @contextmanager
 def frozen(server):
     """kube-apiserver hangs; its host's kernel still accepts and acknowledges."""
-    server.api.signal(signal.SIGSTOP)
+    with suspended(server.api):
+        yield
+
+
+@contextmanager
+def suspended(process):
+    process.signal(signal.SIGSTOP)
     try:
         yield
     finally:
-        server.api.signal(signal.SIGCONT)
+        process.signal(signal.SIGCONT)
 
 
 @contextmanager

@@ -44,15 +44,15 @@ admin_response server::impl::answer(std::string_view path) {
   return {404, text_plain, "not found; / links what is\n", {}};
 }
 
-bool server::impl::ready() const {
-  return !stopping && awaited_ports.empty() && pool.status(reactor.now()).usable;
+bool server::impl::ready(const pool_status& status) const {
+  return !stopping && awaited_ports.empty() && status.usable;
 }
 
 admin_response server::impl::readiness() {
-  const bool good = ready();
+  const auto status = pool.status(reactor.now());
+  const bool good = ready(status);
   const auto ports = awaited_ports.empty() ? "" : "[-]listen " + describe_wait() + '\n';
-  return {
-      good ? 200U : 503U, text_plain, ports + readiness_text(pool.status(reactor.now()), good), {}};
+  return {good ? 200U : 503U, text_plain, ports + readiness_text(status, good), {}};
 }
 
 /// Moves by whole steps of the wall clock only, so that one moment has one time.
@@ -77,7 +77,7 @@ admin_response server::impl::status_document() {
   document.started_ms = started_ms;
   document.config_path = options.config_path;
   document.pool = pool.status(reactor.now());
-  document.ready = ready();
+  document.ready = ready(document.pool);
   if (settings.cluster.etcd == config::etcd_topology::stacked)
     document.beside.quorum = quorum_of(document.pool);
   document.beside.stopping = stopping;
@@ -113,7 +113,7 @@ admin_response server::impl::metrics_text() {
     const auto& seen = pool.activity_of(one.id);
     metrics.bytes_total(one.name, seen.bytes_up, seen.bytes_down);
   }
-  metrics.ready(ready());
+  metrics.ready(ready(status));
   metrics.panic_mode(status.panic);
   metrics.resets_withheld(status.resets_withheld);
   if (settings.cluster.etcd == config::etcd_topology::stacked) {

@@ -131,14 +131,13 @@ struct server::impl {
   asio::steady_timer port_wait;
   asio::steady_timer leave_limit;
 
-  std::vector<known_address> known_addresses;  // of DNS names
-  std::vector<std::string> last_warnings;      // about members, so that each is said once
-  std::map<std::string, time_point>
-      next_lookup;                              // by host; max: one is under way, or none is needed
-  std::map<upstream_id, std::string> names;     // those the checker probes or connections use
-  std::vector<net::endpoint> wanted_listeners;  // not open yet: their address has to appear
-  std::vector<net::endpoint> awaited_ports;     // not open while another process holds one
-  std::optional<net::endpoint> busy_port;       // that one
+  std::vector<known_address> known_addresses;     // of DNS names
+  std::vector<std::string> last_warnings;         // about members, so that each is said once
+  std::map<std::string, time_point> next_lookup;  // by host; max: under way, or none is needed
+  std::map<upstream_id, std::string> names;       // those the checker probes or connections use
+  std::vector<net::endpoint> wanted_listeners;    // not open yet: their address has to appear
+  std::vector<net::endpoint> awaited_ports;       // not open while another process holds one
+  std::optional<net::endpoint> busy_port;         // that one
   std::optional<time_point> waiting_since;
   std::vector<std::pair<net::endpoint, telemetry::admin_scope>> wanted_admin;
   std::set<asio::ip::address> refused_metrics;  // so that each is said once

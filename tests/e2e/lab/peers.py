@@ -5,6 +5,33 @@ import subprocess
 from .proxy import Proxy
 
 
+def nginx_settings(addresses):
+    """What a worker's nginx.conf has in any case."""
+    servers = "\n".join(f"    server {address}:6443;" for address in addresses)
+    return f"""error_log stderr notice;
+worker_processes 2;
+worker_rlimit_nofile 16384;
+worker_shutdown_timeout 10s;
+events {{
+  multi_accept on;
+  use epoll;
+  worker_connections 8192;
+}}
+stream {{
+  upstream kube_apiserver {{
+    least_conn;
+{servers}
+  }}
+  server {{
+    listen 127.0.0.1:6443;
+    proxy_pass kube_apiserver;
+    proxy_timeout 10m;
+    proxy_connect_timeout 1s;
+  }}
+}}
+"""
+
+
 class Nginx(Proxy):
     """It asks nobody: a server is bad for ten seconds after a client's dial to it failed."""
     settings = "as kubespray sets it"
@@ -18,28 +45,7 @@ load_module /usr/lib/nginx/modules/ngx_stream_module.so;
 daemon off;
 user root;
 pid {self.config}.pid;
-error_log stderr notice;
-worker_processes 2;
-worker_rlimit_nofile 16384;
-worker_shutdown_timeout 10s;
-events {{
-  multi_accept on;
-  use epoll;
-  worker_connections 8192;
-}}
-stream {{
-  upstream kube_apiserver {{
-    least_conn;
-{self.server_lines("    server {address}:6443;")}
-  }}
-  server {{
-    listen 127.0.0.1:6443;
-    proxy_pass kube_apiserver;
-    proxy_timeout 10m;
-    proxy_connect_timeout 1s;
-  }}
-}}
-"""
+{nginx_settings([server.address for server in self.site.servers])}"""
 
 
 class HAProxy(Proxy):

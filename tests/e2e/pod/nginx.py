@@ -3,6 +3,7 @@
 import json
 
 import images
+from lab.peers import nginx_settings
 from worker import MANIFESTS
 
 IMAGE = "localhost/nginx:lab"
@@ -24,30 +25,9 @@ def image(folder):
 
 
 def configuration(addresses):
-    servers = "".join(f"    server {address}:6443;\n" for address in addresses)
     return f"""
 load_module /usr/lib/nginx/modules/ngx_stream_module.so;
-error_log stderr notice;
-worker_processes 2;
-worker_rlimit_nofile 16384;
-worker_shutdown_timeout 10s;
-events {{
-  multi_accept on;
-  use epoll;
-  worker_connections 8192;
-}}
-stream {{
-  upstream kube_apiserver {{
-    least_conn;
-{servers}  }}
-  server {{
-    listen 127.0.0.1:6443;
-    proxy_pass kube_apiserver;
-    proxy_timeout 10m;
-    proxy_connect_timeout 1s;
-  }}
-}}
-http {{
+{nginx_settings(addresses)}http {{
   server {{
     listen 127.0.0.1:8081;
     location /healthz {{

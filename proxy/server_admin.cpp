@@ -33,6 +33,8 @@ std::int64_t unix_now_ms() {
 }
 
 admin_response server::impl::answer(std::string_view path) {
+  // Within a turn the pool may know of a change that has not been told yet.
+  apply_effects();
   // That this code runs is the answer: the loop turns. It says nothing about API servers, or a
   // restart would be asked for when it cannot help.
   if (path == "/livez" || path == "/healthz") return {200, text_plain, "ok\n", {}};

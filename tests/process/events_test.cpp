@@ -9,10 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 
 namespace kubelane::test {
 namespace {
@@ -71,6 +73,37 @@ TEST_F(Events, OfAKilledProcessAreThereInTheNext) {
   EXPECT_EQ(second.count("\"from\":\"unknown\",\"to\":\"ready\""), 6U) << second.events();
   const auto status = json::parse(get(on.admin, "/status").body);
   EXPECT_EQ(status.at("events").as_array().size(), 7U);
+}
+
+/// Whether each upstream's state is what the last of its changes led to.
+bool is_shown_as_told(const json::value& status) {
+  std::map<std::string, std::string> told;
+  for (const auto& one : status.at("events").as_array())
+    told[one.at("upstream").as_string().c_str()] = one.at("to").as_string().c_str();
+  for (const auto& one : status.at("upstreams").as_array()) {
+    const auto change = told.find(one.at("name").as_string().c_str());
+    const auto last = change == told.end() ? "unknown" : change->second;
+    if (one.at("state").as_string() != last) return false;
+  }
+  return true;
+}
+
+TEST_F(Events, AStateIsNeverShownBeforeItsChange) {
+  for (int start = 0; start < 10; ++start) {
+    binary run({"run", "--config", on.write(on.configuration())});
+    const auto limit = std::chrono::steady_clock::now() + 10s;
+    for (long ready = 0;
+         ready < 3;) {  // without a pause: it may be shown for no longer than a turn
+      ASSERT_LT(std::chrono::steady_clock::now(), limit) << run.error();
+      const auto answer = get(on.admin, "/status");
+      if (answer.status != 200) continue;
+      const auto status = json::parse(answer.body);
+      ASSERT_TRUE(is_shown_as_told(status)) << answer.body;
+      const auto& all = status.at("upstreams").as_array();
+      ready = std::count_if(all.begin(), all.end(),
+                            [](const auto& one) { return one.at("state").as_string() == "ready"; });
+    }
+  }
 }
 
 TEST_F(Events, AFileThatIsTornAndBrokenCostsWhatIsTornAndBroken) {

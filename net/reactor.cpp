@@ -20,7 +20,7 @@ namespace {
 constexpr int events_a_wait = 256;
 constexpr int waits_a_turn = 8;
 constexpr int handlers_a_turn = 256;
-constexpr milliseconds tick_period{50};
+constexpr milliseconds tick_period{100};
 constexpr milliseconds deferred_share{1};
 
 void ignore(void*, std::uint32_t) {}
@@ -138,11 +138,11 @@ void reactor::turn(milliseconds limit) {
 [[gnu::hot]] void reactor::turn_within(int limit) {
   ++turns_;
   const bool drained = handle_events(has_more() ? 0 : limit);
-  if (drained) run_due_timers();
+  if (drained && heap_.front()->due_ <= now_) run_due_timers();
   if (asio_ready_) asio_ready_ = asio_.poll(handlers_a_turn);
-  run_deferred();
-  if (hook_) hook_();
-  bury();
+  if (!deferred_.empty()) run_deferred();
+  if (hook_ != nullptr) hook_(hook_owner_);
+  if (!doomed_.empty()) bury();
 }
 
 // There is something to do that no event will tell; otherwise the alarm is set.
@@ -188,7 +188,7 @@ void reactor::turn(milliseconds limit) {
   return false;
 }
 
-[[gnu::hot]] void reactor::run_due_timers() {
+void reactor::run_due_timers() {
   // Bounded, so that a timer that is armed for now again cannot hold up the turn.
   for (auto left = heap_.size(); left > 0 && !heap_.empty(); --left) {
     timer& first = *heap_.front();
@@ -199,7 +199,6 @@ void reactor::turn(milliseconds limit) {
 }
 
 [[gnu::hot]] void reactor::run_deferred() {
-  if (deferred_.empty()) return;
   deferred_list due;
   due.swap(deferred_);
   const auto until = clock::now() + deferred_share;

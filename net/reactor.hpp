@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 namespace kubelane::net {
@@ -123,7 +122,7 @@ class deferred {
 ///
 /// Handlers may be posted to Asio from this thread, anywhere: they run in the same or the next
 /// turn. Posting from another thread is not supported: it wakes nobody (it runs at the next tick,
-/// 50 ms). SIGPIPE is ignored from construction on: splice(2) has no MSG_NOSIGNAL.
+/// 100 ms). SIGPIPE is ignored from construction on: splice(2) has no MSG_NOSIGNAL.
 class reactor {
  public:
   explicit reactor(boost::asio::io_context& io);
@@ -151,14 +150,17 @@ class reactor {
   void again(deferred& work);
   /// Calls `destroy(object)` when the turn ends and nothing of it is on the stack.
   void destroy_later(void* object, void (*destroy)(void*));
-  /// Called once a turn, after everything else. One at a time.
-  void on_turn(std::function<void()> hook) { hook_ = std::move(hook); }
+  /// Calls `hook(owner)` once a turn, after everything else; nullptr: no more. One at a time.
+  void on_turn(timer::handler hook, void* owner = nullptr) noexcept {
+    hook_ = hook;
+    hook_owner_ = owner;
+  }
 
   /// When regular work that was due then is due next: whole periods later, half a period from now
   /// at the soonest. So work of several kinds shares turns, which cost more than most of it.
   time_point next_after(time_point due, milliseconds period) const;
 
-  /// The worst lateness of this loop since then: of a tick every 50 ms, so a stall shorter than
+  /// The worst lateness of this loop since then: of a tick every 100 ms, so a stall shorter than
   /// that may not show. Reaches back a minute.
   milliseconds worst_lag_since(time_point since) const;
 
@@ -198,7 +200,8 @@ class reactor {
   std::vector<timer*> heap_;  // earliest first
   deferred_list deferred_;
   std::vector<doomed> doomed_;
-  std::function<void()> hook_;
+  timer::handler hook_ = nullptr;
+  void* hook_owner_ = nullptr;
   lag_meter lag_;
   timer tick_;
 };

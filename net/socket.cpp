@@ -81,6 +81,10 @@ void send_at_once(int fd) {
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
+void keep_queue_short(int fd) {
+  set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, 128 * 1024);
+}
+
 void keep_alive_on(int fd, const keep_alive& how) {
   set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(how.idle.count()));
   set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(how.interval.count()));

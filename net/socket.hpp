@@ -36,6 +36,9 @@ std::optional<endpoint> local_of(int fd);
 int open_tcp(const endpoint& towards);
 /// TCP_NODELAY; also inherited by what a listener accepts.
 void send_at_once(int fd);
+/// TCP_NOTSENT_LOWAT: the kernel takes no more than 128 KiB beyond what it may send now. What it
+/// has taken is sent whenever the peer reads, all at once, and whoever else is on that core waits.
+void keep_queue_short(int fd);
 
 struct keep_alive {
   std::chrono::seconds idle;

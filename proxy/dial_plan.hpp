@@ -35,14 +35,14 @@ class hedge_budget {
 /// What the shell has to do next for one client. `candidate` is the index in the list it was made
 /// from.
 struct dial_action {
-  enum class kind {
+  enum class kind : std::uint8_t {
     dial,                ///< connect to this candidate
     drop,                ///< close this attempt with a reset and report `result`, if any
     relay,               ///< this attempt serves the client: no other is left
     give_up,             ///< reset the client: nobody is left
     check_acknowledged,  ///< ask the kernel whether the server's has the whole flight, and say so
   };
-  enum class reason { first, failover, hedge, replay };  ///< of a dial
+  enum class reason : std::uint8_t { first, failover, hedge, replay };  ///< of a dial
 
   kind what;
   std::size_t candidate = 0;
@@ -102,6 +102,7 @@ class dial_plan {
   bool may_send_again() const noexcept { return flight_ != flight::other; }
   /// What to do since the last call, in order.
   actions take_actions();
+  bool has_actions() const noexcept { return !actions_.empty(); }
   /// A relay or give_up was decided: nothing more will come.
   bool is_done() const noexcept { return done_; }
 

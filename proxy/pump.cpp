@@ -4,10 +4,12 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -15,11 +17,20 @@ namespace kubelane::proxy {
 namespace {
 
 constexpr std::uint32_t usual_capacity = 64 * 1024;
+constexpr std::size_t copied_at_most = 8 * 1024;  // fits into the smallest pipe there is
 
-// Not the library's splice(2): in a process with threads, that is a point of cancellation, which
-// costs more than all else here.
+// Not the library's: in a process with threads, they are points of cancellation, which costs more
+// than all else here.
 ssize_t splice_now(int from, int to, std::size_t size) {
   return syscall(SYS_splice, from, nullptr, to, nullptr, size, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+}
+
+ssize_t receive_now(int from, void* bytes, std::size_t size) {
+  return syscall(SYS_recvfrom, from, bytes, size, MSG_DONTWAIT, nullptr, nullptr);
+}
+
+ssize_t send_now(int to, const void* bytes, std::size_t size) {
+  return syscall(SYS_sendto, to, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL, nullptr, 0);
 }
 
 }  // namespace
@@ -52,7 +63,7 @@ ssize_t splice_now(int from, int to, std::size_t size) {
       return pump_status::idle;
     }
     if (sum.read >= budget) return pump_status::spent;
-    const auto status = fill(source, turn, sum);
+    const auto status = may_copy(sink) ? copy(source, sink, sum) : fill(source, sink, turn, sum);
     if (status != pump_status::idle) return status;
   }
 }
@@ -74,7 +85,8 @@ ssize_t splice_now(int from, int to, std::size_t size) {
   return pump_status::sink_failed;
 }
 
-[[gnu::hot]] pump_status pump::fill(pump_end& source, std::uint32_t turn, moved& sum) {
+[[gnu::hot]] pump_status pump::fill(pump_end& source, pump_end& sink, std::uint32_t turn,
+                                    moved& sum) {
   if (pipe_.capacity == 0) {
     const auto taken = pipes_->take();
     if (!taken) return pump_status::no_pipe;
@@ -82,26 +94,72 @@ ssize_t splice_now(int from, int to, std::size_t size) {
   }
   const auto count =
       splice_now(source.fd, pipe_.write_end, std::min<std::size_t>(pipe_.capacity, left_));
-  if (count > 0) {
-    holds_ = static_cast<std::uint32_t>(count);
-    sum.read += static_cast<std::size_t>(count);
-    if (left_ != unlimited) limit(left_ - static_cast<std::size_t>(count));
-    const bool in_a_row = turn - source.read_turn <= 1;
-    const bool few_places = pipe_.capacity < usual_capacity;  // it is full with few segments
-    source.readable = source.hung_up || in_a_row || few_places || holds_ >= pipe_.capacity / 4;
-    source.unproven = !source.readable;
-    source.read_turn = turn;
+  if (count <= 0) {
+    note_no_read(count, source);
     return pump_status::idle;
   }
-  if (count < 0 && errno == EINTR) return pump_status::idle;
+  const bool first = sum.read == 0;
+  note_read(static_cast<std::size_t>(count), sum);
+  holds_ = static_cast<std::uint32_t>(count);
+  if (first) bulk_ = holds_ >= copied_at_most / 2;
+  if (bulk_ && !std::exchange(sink.queue_is_short, true)) net::keep_queue_short(sink.fd);
+  const bool in_a_row = turn - source.read_turn <= 1;
+  const bool few_places = pipe_.capacity < usual_capacity;  // it is full with few segments
+  source.readable = source.hung_up || in_a_row || few_places || holds_ >= pipe_.capacity / 4;
+  source.unproven = !source.readable;
+  source.read_turn = turn;
+  return pump_status::idle;
+}
+
+// Unlike splice(2), recv(2) has taken all there was if it brings less than asked for.
+[[gnu::hot]] pump_status pump::copy(pump_end& source, pump_end& sink, moved& sum) {
+  std::array<std::byte, copied_at_most> bytes;
+  const auto wanted = std::min(bytes.size(), left_);
+  const auto count = receive_now(source.fd, bytes.data(), wanted);
+  if (count <= 0) {
+    note_no_read(count, source);
+    return pump_status::idle;
+  }
+  const auto size = static_cast<std::size_t>(count);
+  note_read(size, sum);
+  bulk_ = size == wanted;
+  source.readable = bulk_ || source.hung_up;
+  source.unproven = false;
+  const auto sent = send_now(sink.fd, bytes.data(), size);
+  if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+    if (sink.error == 0) sink.error = errno;
+    return pump_status::sink_failed;
+  }
+  const auto taken = static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
+  sum.written += taken;
+  if (taken == size || put_into_pipe(bytes.data() + taken, size - taken)) return pump_status::idle;
+  sink.error = ENOBUFS;
+  return pump_status::sink_failed;
+}
+
+// Empty, it has room: a read is no longer than the shortest pipe.
+bool pump::put_into_pipe(const std::byte* bytes, std::size_t size) {
+  pipe_ = *pipes_->take();
+  if (write(pipe_.write_end, bytes, size) != static_cast<ssize_t>(size)) return false;
+  holds_ = static_cast<std::uint32_t>(size);
+  return true;
+}
+
+[[gnu::hot]] void pump::note_read(std::size_t count, moved& sum) noexcept {
+  sum.read += count;
+  if (left_ != unlimited) limit(left_ - count);
+}
+
+// What a read that brought nothing says.
+void pump::note_no_read(ssize_t count, pump_end& source) noexcept {
+  if (count < 0 && errno == EINTR) return;
   source.unproven = false;
   if (count < 0 && errno == EAGAIN) {  // no data: the pipe was empty
     source.readable = false;
-    return pump_status::idle;
+    return;
   }
   if (count < 0 && source.error == 0) source.error = errno;
   ended_ = true;
-  return pump_status::idle;
 }
 
 void pump::limit(std::size_t bytes) noexcept {

@@ -2,6 +2,8 @@
 
 #include "proxy/pipe_pool.hpp"
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -16,6 +18,7 @@ struct pump_end {
   bool writable = false;
   bool hung_up = false;         ///< an end or an error is behind the bytes: read on until it comes
   bool unproven = false;        ///< the last read was short and nobody looked again
+  bool queue_is_short = false;  ///< the kernel takes few bytes before they can be sent
   std::uint32_t read_turn = 0;  ///< of the last read
 };
 
@@ -36,8 +39,12 @@ enum class pump_status {
 /// Moves bytes one way: socket to pipe to socket, by splice(2), so that they are always in the
 /// kernel. Knows what its pipe holds and does not ask.
 ///
-/// A read that brings less than asked for usually means that there is no more, and then it costs a
-/// system call a message to look again. Not always: a pipe has 16 places, and each segment of the
+/// Small messages cost less copied than spliced. So unless it owns its pipe, which is to say that
+/// its connection is to outlive the process, it reads them into memory and sends them at once; what
+/// the sink does not take goes into the pipe before `run` returns.
+///
+/// A splice that brings less than asked for usually means that there is no more, and then it costs
+/// a system call a message to look again. Not always: a pipe has 16 places, and each segment of the
 /// network takes at least one, however short. So it looks again at once where many segments are
 /// likely (many bytes, or reads in successive turns), and else leaves `unproven` set.
 class pump {
@@ -56,6 +63,10 @@ class pump {
   pump_status run(pump_end& source, pump_end& sink, std::size_t budget, std::uint32_t turn,
                   moved& sum);
 
+  /// Nothing is to be moved, and no end to be told: `run` would say idle.
+  bool is_idle(const pump_end& source) const noexcept {
+    return holds_ == 0 && !source.readable && !ended_;
+  }
   /// Bytes in the pipe.
   std::uint32_t holds() const noexcept { return holds_; }
   /// Everything was read: the source's end was seen, or the limit reached.
@@ -74,7 +85,14 @@ class pump {
 
  private:
   pump_status drain(pump_end& sink, moved& sum);
-  pump_status fill(pump_end& source, std::uint32_t turn, moved& sum);
+  pump_status fill(pump_end& source, pump_end& sink, std::uint32_t turn, moved& sum);
+  pump_status copy(pump_end& source, pump_end& sink, moved& sum);
+  bool may_copy(const pump_end& sink) const noexcept {
+    return !bulk_ && pipe_.capacity == 0 && sink.writable && pipes_->at_hand() > 0;
+  }
+  void note_read(std::size_t count, moved& sum) noexcept;
+  void note_no_read(ssize_t count, pump_end& source) noexcept;
+  bool put_into_pipe(const std::byte* bytes, std::size_t size);
   void give_pipe_back() noexcept;
   bool owns_pipe() const noexcept {
     return pipe_.read_end >= 0 && pipe_.read_end == pipe_.write_end;
@@ -87,6 +105,7 @@ class pump {
   std::uint32_t holds_ = 0;
   std::size_t left_ = unlimited;
   bool ended_ = false;
+  bool bulk_ = false;  // many bytes a read: splice
 };
 
 }  // namespace kubelane::proxy

@@ -135,8 +135,9 @@ void relay::resume() {
 }
 
 [[gnu::hot]] void relay::flow(std::size_t budget) {
-  const auto up = move(client_, server_, budget);
-  const auto down = move(server_, client_, budget);
+  const auto up = up_.is_idle(client_.seen) ? pump_status::idle : move(client_, server_, budget);
+  const auto down =
+      down_.is_idle(server_.seen) ? pump_status::idle : move(server_, client_, budget);
   if (client_.seen.error != 0) return begin_passing_reset(client_);
   if (server_.seen.error != 0) return begin_passing_reset(server_);
   if (up_.source_ended()) share_->client_left();

@@ -19,8 +19,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto tick_period = 45ms;    // each turn that the loop's own tick of 50 ms brings
-constexpr auto watch_period = 250ms;  // a changed file counts when it has rested for a second
+constexpr auto tick_period = 45ms;    // so often while the loop turns; 100 ms while it is idle
+constexpr auto watch_period = 500ms;  // a changed file counts when it has rested for a second
 constexpr auto name_refresh = 20s;
 constexpr auto failed_name_refresh = 3s;
 /// How long connections take to leave after SIGTERM. A node whose API port is closed is the
@@ -105,7 +105,7 @@ void server::impl::start() {
   admin.restrict_metrics([this](const auto& client) { return may_ask_metrics(client); });
   open_admin();
   retry_listeners();
-  reactor.on_turn([this] { on_turn(); });
+  reactor.on_turn(on_turn, this);
   recall_events();
   reconcile({});
   adopt_connections();
@@ -135,15 +135,16 @@ void server::impl::on_signal() {
   });
 }
 
-/// At the end of each turn. The loop turns at least every 50 ms, so what has to be done now and
+/// At the end of each turn. The loop turns at least every 100 ms, so what has to be done now and
 /// then needs no timers of its own.
-[[gnu::hot]] void server::impl::on_turn() {
-  apply_effects();
-  const auto now = reactor.now();
-  if (now - last_tick < tick_period) return;
-  last_tick = now;
-  on_tick(now);
-  apply_effects();
+[[gnu::hot]] void server::impl::on_turn(void* self) {
+  auto& it = *static_cast<impl*>(self);
+  if (it.pool.has_effects()) it.apply_effects();
+  const auto now = it.reactor.now();
+  if (now - it.last_tick < tick_period) return;
+  it.last_tick = now;
+  it.on_tick(now);
+  it.apply_effects();
 }
 
 void server::impl::on_tick(time_point now) {
@@ -287,7 +288,7 @@ void server::impl::finish() {
   listen_retry.cancel();
   port_wait.cancel();
   leave_limit.cancel();
-  reactor.on_turn({});
+  reactor.on_turn(nullptr);
   const auto limit = health::clock::now() + leave_at_most - leave_spread;
   while (!checker.stopped() && health::clock::now() < limit) reactor.turn(10ms);
   for (int turn = 0; turn < 10; ++turn) reactor.turn(1ms);  // what was cancelled ends

@@ -21,10 +21,11 @@ std::string in_ms(milliseconds duration) {
 
 }  // namespace
 
-[[gnu::hot]] void server::impl::apply_effects() {
+void server::impl::apply_effects() {
   // Applying one may bring forth others: a reset closes connections, a last one frees an upstream.
-  for (auto effects = pool.take_effects(); !effects.empty(); effects = pool.take_effects())
-    for (const auto& one : effects) std::visit([this](const auto& what) { apply(what); }, one);
+  while (pool.has_effects())
+    for (const auto& one : pool.take_effects())
+      std::visit([this](const auto& what) { apply(what); }, one);
 }
 
 void server::impl::apply(const probe_now& what) {

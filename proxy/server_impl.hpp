@@ -54,7 +54,7 @@ struct server::impl {
   void note_configuration(const std::string& text);
   void recall_events();
   void on_signal();
-  void on_turn();
+  static void on_turn(void* self);
   void on_tick(time_point now);
   enum class reason_to_reload { asked, file_changed };
   void reload(reason_to_reload why);

@@ -92,8 +92,8 @@ void session::on_server(void* self, std::uint32_t events) {
 // Does what the plan wants; what happens meanwhile may make it want more.
 void session::carry_out() {
   if (over_) return;
-  for (auto next = plan_.take_actions(); !next.empty(); next = plan_.take_actions()) {
-    for (const auto& action : next) {
+  while (plan_.has_actions()) {
+    for (const auto& action : plan_.take_actions()) {
       do_action(action);
       if (over_) return;
     }

@@ -319,8 +319,12 @@ bool upstream_pool::impl::is_late(time_point now) const {
   return last_tick != time_point{} && now - last_tick > 500ms;
 }
 
-[[gnu::hot]] std::vector<effect> upstream_pool::take_effects() {
+std::vector<effect> upstream_pool::take_effects() {
   return std::exchange(impl_->effects, {});
+}
+
+[[gnu::hot]] bool upstream_pool::has_effects() const noexcept {
+  return !impl_->effects.empty();
 }
 
 // --- what the data path and people see -----------------------------------------------------------

@@ -191,6 +191,7 @@ class upstream_pool {
 
   /// What has to be done since the last call, in order.
   std::vector<effect> take_effects();
+  bool has_effects() const noexcept;
 
   pool_status status(time_point now) const;
 

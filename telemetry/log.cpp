@@ -16,7 +16,7 @@
 namespace kubelane::telemetry {
 namespace {
 
-constexpr std::size_t queue_lines = 1024;
+constexpr std::size_t queue_lines = 256;  // 408 bytes each, whether used or not
 
 /// True if standard error is the stream systemd connected to its journal.
 bool writes_to_journal() {

@@ -337,15 +337,20 @@ TEST_F(Reactor, WhatIsPostedToAsioRunsWithoutWaiting) {
 
 TEST_F(Reactor, WhatTheTurnHookPostsRunsInTheNextTurn) {
   EXPECT_TRUE(is_quick(next_tick, [&] {
-    int calls = 0;
-    bool posted = false;
-    it.on_turn([&] {
-      if (!std::exchange(posted, true)) boost::asio::post(io, [&] { ++calls; });
-    });
+    struct {
+      boost::asio::io_context& io;
+      int calls = 0;
+      bool posted = false;
+    } seen{io};
+    const auto hook = [](void* owner) {
+      auto& to = *static_cast<decltype(seen)*>(owner);
+      if (!std::exchange(to.posted, true)) boost::asio::post(to.io, [&to] { ++to.calls; });
+    };
+    it.on_turn(hook, &seen);
     it.turn(0ms);
     it.turn(1s);
-    EXPECT_EQ(calls, 1);
-    it.on_turn({});
+    EXPECT_EQ(seen.calls, 1);
+    it.on_turn(nullptr);
   }));
 }
 
@@ -398,10 +403,10 @@ TEST_F(Reactor, RunEndsWhenStopped) {
 TEST_F(Reactor, AStallShowsAsLag) {
   const auto before = clock::now();
   EXPECT_LT(it.worst_lag_since(before), 5ms);
-  std::this_thread::sleep_for(200ms);
-  EXPECT_GE(it.worst_lag_since(before), 140ms) << "even before the tick comes";
+  std::this_thread::sleep_for(300ms);
+  EXPECT_GE(it.worst_lag_since(before), 190ms) << "even before the tick comes";
   it.turn(0ms);
-  EXPECT_GE(it.worst_lag_since(before), 140ms);
+  EXPECT_GE(it.worst_lag_since(before), 190ms);
   const auto after = clock::now();
   for (int i = 0; i < 10; ++i) it.turn(10ms);
   EXPECT_LT(it.worst_lag_since(after), 20ms);

@@ -21,11 +21,11 @@ lane::lane(config::config given)
       path(loop, pool, settings, observer(), [this] {
         return std::uniform_real_distribution<double>{0, 1}(random);
       }) {
-  loop.on_turn([this] { pool.take_effects(); });
+  loop.on_turn([](void* of) { static_cast<proxy::upstream_pool*>(of)->take_effects(); }, &pool);
 }
 
 lane::~lane() {
-  loop.on_turn({});
+  loop.on_turn(nullptr);
 }
 
 void lane::use(const std::vector<net::endpoint>& upstreams) {

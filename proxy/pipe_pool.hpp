@@ -36,7 +36,8 @@ class pipe_pool {
   static void discard(const pipe& held);
   /// Opens pipes until this many are at hand, as far as descriptors allow.
   void fill(std::size_t wanted);
-  std::size_t at_hand() const noexcept { return idle_.size(); }
+  /// Bytes that the one `take` would give has room for; 0 if it would have to open one.
+  std::size_t room_at_hand() const noexcept { return idle_.empty() ? 0 : idle_.back().capacity; }
 
  private:
   static std::optional<pipe> open();

@@ -17,7 +17,7 @@ namespace kubelane::proxy {
 namespace {
 
 constexpr std::uint32_t usual_capacity = 64 * 1024;
-constexpr std::size_t copied_at_most = 8 * 1024;  // fits into the smallest pipe there is
+constexpr std::size_t copied_at_most = 8 * 1024;
 
 // Not the library's: in a process with threads, they are points of cancellation, which costs more
 // than all else here.
@@ -114,7 +114,7 @@ ssize_t send_now(int to, const void* bytes, std::size_t size) {
 // Unlike splice(2), recv(2) has taken all there was if it brings less than asked for.
 [[gnu::hot]] pump_status pump::copy(pump_end& source, pump_end& sink, moved& sum) {
   std::array<std::byte, copied_at_most> bytes;
-  const auto wanted = std::min(bytes.size(), left_);
+  const auto wanted = std::min({bytes.size(), left_, pipes_->room_at_hand()});
   const auto count = receive_now(source.fd, bytes.data(), wanted);
   if (count <= 0) {
     note_no_read(count, source);
@@ -137,7 +137,7 @@ ssize_t send_now(int to, const void* bytes, std::size_t size) {
   return pump_status::sink_failed;
 }
 
-// Empty, it has room: a read is no longer than the shortest pipe.
+// Empty, it has room for what was read.
 bool pump::put_into_pipe(const std::byte* bytes, std::size_t size) {
   pipe_ = *pipes_->take();
   if (write(pipe_.write_end, bytes, size) != static_cast<ssize_t>(size)) return false;

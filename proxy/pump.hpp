@@ -88,7 +88,7 @@ class pump {
   pump_status fill(pump_end& source, pump_end& sink, std::uint32_t turn, moved& sum);
   pump_status copy(pump_end& source, pump_end& sink, moved& sum);
   bool may_copy(const pump_end& sink) const noexcept {
-    return !bulk_ && pipe_.capacity == 0 && sink.writable && pipes_->at_hand() > 0;
+    return !bulk_ && pipe_.capacity == 0 && sink.writable && pipes_->room_at_hand() > 0;
   }
   void note_read(std::size_t count, moved& sum) noexcept;
   void note_no_read(ssize_t count, pump_end& source) noexcept;

@@ -56,9 +56,9 @@ struct departure {
 ///   delivered and acknowledged; at the latest after 5 s.
 /// - No idle limit, except for a pair that is closed on one side and silent on the other.
 ///
-/// Between turns no byte is in this process' memory. Once kept (`kept_as`) none ever is: its sockets
-/// and pipes are in another process too, and what they do not show is in a record; whoever has both
-/// can go on.
+/// Between turns no byte is in this process' memory. Once kept (`kept_as`) none ever is: its
+/// sockets and pipes are in another process too, and what they do not show is in a record; whoever
+/// has both can go on.
 class relay {
  public:
   /// What the dial leaves behind. The watches may still point to it.

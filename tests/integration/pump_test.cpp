@@ -126,6 +126,31 @@ TEST_P(Pump, WhatTheSinkDoesNotTakeWaitsInThePipe) {
   EXPECT_EQ(to.received, all);
 }
 
+TEST_P(Pump, ASinkThatIsFullTakesNothingAndNothingIsLost) {
+  to_far.set_buffers(4'096);
+  to.set_buffers(4'096);
+  std::string all;
+  for (unsigned i = 0;; ++i) {
+    const auto filling = random_bytes(10'000, i);
+    const auto sent = to_far.push(filling);
+    all += filling.substr(0, sent);
+    if (sent == 0) break;
+  }
+  const auto message = random_bytes(7'000, 99);
+  from.push(message);
+  all += message;
+  ASSERT_TRUE(has_bytes(source.fd, message.size()));
+  EXPECT_EQ(run_anew(), pump_status::blocked);
+  EXPECT_EQ(sum.written, 0U);
+  EXPECT_EQ(it.holds(), sum.read);
+  const auto end = std::chrono::steady_clock::now() + 5s;
+  while (to.received.size() < all.size() && std::chrono::steady_clock::now() < end) {
+    to.pull();
+    run_anew();
+  }
+  EXPECT_EQ(to.received, all);
+}
+
 TEST_P(Pump, MessagesAndBulkArriveUnchanged) {
   std::mt19937 random(7);
   std::string all;

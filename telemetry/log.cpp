@@ -224,6 +224,11 @@ void log::tell_rest() {
 
 void log::put(log_level level, std::string_view event, const std::vector<field>& fields) {
   if (!enabled(level)) return;
+  // Details come in thousands, and would push out what matters.
+  if (level < log_level::info && writer_->pool->queue_size() >= queue_lines / 2) {
+    ++left_out_;
+    return;
+  }
   std::string line;
   if (format_ == log_format::json) {
     line = format_json(name_of(level), event, fields);
@@ -264,7 +269,7 @@ int log::keeping_failed() const {
 }
 
 std::uint64_t log::dropped() const {
-  return writer_->pool->overrun_counter();
+  return writer_->pool->overrun_counter() + left_out_;
 }
 
 }  // namespace kubelane::telemetry

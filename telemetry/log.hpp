@@ -60,8 +60,9 @@ std::string format_json(std::string_view level, std::string_view event,
 /// One line per event on standard error, with journald's priority prefix when it is the journal.
 ///
 /// A helper thread writes, so a blocked journal never blocks the caller: the oldest lines are
-/// dropped and counted. From level info up, more than ten lines of one event and `upstream` within
-/// ten seconds are held back, and counted in the next that passes or by `tell_rest`.
+/// dropped and counted, and before them those below level info that would come on top. From level
+/// info up, more than ten lines of one event and `upstream` within ten seconds are held back, and
+/// counted in the next that passes or by `tell_rest`.
 class log {
  public:
   log(log_level level, log_format format);
@@ -102,6 +103,7 @@ class log {
   log_level level_;
   log_format format_;
   rate_limit limit_{10, std::chrono::seconds(10)};
+  std::uint64_t left_out_ = 0;
 };
 
 }  // namespace kubelane::telemetry

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace kubelane::telemetry {
@@ -114,6 +115,23 @@ TEST(Log, LinesForTheJournalBeginWithTheirPriorityAndHaveNoTimeOfTheirOwn) {
   EXPECT_EQ(text.substr(0, text.find("<6>{")),
             "<3>an error\n<4>a warning key=value\n<6>news\n<7>a detail\n");
   EXPECT_NE(text.find(R"("level":"info","event":"as JSON"})"), std::string::npos) << text;
+}
+
+TEST(Log, ThousandsOfDetailsThatNobodyReadsDoNotPushOutWhatMatters) {
+  journal out;
+  std::string text;
+  std::thread reader;
+  {
+    log to(log_level::debug, log_format::text);
+    const std::string detail(1'000, 'x');
+    for (int i = 0; i < 200; ++i) to.debug(detail);
+    to.info("what matters");
+    for (int i = 0; i < 2'000; ++i) to.debug(detail);
+    EXPECT_GT(to.dropped(), 1'000U);
+    reader = std::thread([&] { text = out.text(); });
+  }
+  reader.join();
+  EXPECT_NE(text.find("<6>what matters\n"), std::string::npos);
 }
 
 TEST(RateLimit, KeysDoNotTakeEachOthersPlace) {

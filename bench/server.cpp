@@ -119,7 +119,8 @@ int listen_on(std::uint16_t port) {
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // what is accepted inherits it
-  // What its kernel has queued is sent whenever the proxy reads, and would be done on the proxy's core.
+  // What its kernel has queued is sent whenever the proxy reads, and would be done on the proxy's
+  // core.
   const int queued = 128 << 10;
   setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &queued, sizeof queued);
   sockaddr_in where{};

@@ -122,9 +122,10 @@ void warn_of_metrics(const config& of, findings& out) {
   for (std::size_t i = 0; i < of.metrics_listen.size(); ++i) {
     const auto& each = of.metrics_listen[i];
     if (each.port() == 0 || net::is_loopback(each)) continue;
-    out.warning("metrics.listen[" + std::to_string(i) + "]",
-                quote(net::to_string(each)) +
-                    " answers everybody who reaches it: name who may ask in metrics.allow ([]: everybody)");
+    out.warning(
+        "metrics.listen[" + std::to_string(i) + "]",
+        quote(net::to_string(each)) +
+            " answers everybody who reaches it: name who may ask in metrics.allow ([]: everybody)");
   }
 }
 

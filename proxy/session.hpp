@@ -121,7 +121,6 @@ class session {
   time_point accepted_;
   std::size_t flight_size_ = 0;
   bool client_is_remote_;
-  bool carrying_out_ = false;
   bool over_ = false;
 };
 

@@ -75,6 +75,12 @@ class Process:
             self.group.remove()
 
 
+def two_cores():
+    """The proxy's and the others', each as a set; the same twice if there is only one."""
+    cores = [{core} for core in sorted(os.sched_getaffinity(0))[:2]]
+    return cores * 2 if len(cores) == 1 else cores
+
+
 def set_niceness(thread, niceness):
     try:
         os.setpriority(os.PRIO_PROCESS, thread, niceness)

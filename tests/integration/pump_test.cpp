@@ -80,6 +80,14 @@ struct Pump : testing::TestWithParam<way> {
     return run();
   }
 
+  void run_until_received(std::size_t size) {
+    const auto end = std::chrono::steady_clock::now() + 5s;
+    while (to.received.size() < size && std::chrono::steady_clock::now() < end) {
+      to.pull();
+      run_anew();
+    }
+  }
+
   peer from, from_far, to_far, to;
   pump_end source, sink;
   proxy::pipe_pool pipes;
@@ -118,11 +126,7 @@ TEST_P(Pump, WhatTheSinkDoesNotTakeWaitsInThePipe) {
   EXPECT_GT(it.holds(), 0U);
   EXPECT_LE(it.holds(), 7'000U);
   EXPECT_FALSE(sink.writable);
-  const auto end = std::chrono::steady_clock::now() + 5s;
-  while (to.received.size() < all.size() && std::chrono::steady_clock::now() < end) {
-    to.pull();
-    run_anew();
-  }
+  run_until_received(all.size());
   EXPECT_EQ(to.received, all);
 }
 
@@ -143,11 +147,7 @@ TEST_P(Pump, ASinkThatIsFullTakesNothingAndNothingIsLost) {
   EXPECT_EQ(run_anew(), pump_status::blocked);
   EXPECT_EQ(sum.written, 0U);
   EXPECT_EQ(it.holds(), sum.read);
-  const auto end = std::chrono::steady_clock::now() + 5s;
-  while (to.received.size() < all.size() && std::chrono::steady_clock::now() < end) {
-    to.pull();
-    run_anew();
-  }
+  run_until_received(all.size());
   EXPECT_EQ(to.received, all);
 }
 

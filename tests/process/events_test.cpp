@@ -92,8 +92,8 @@ TEST_F(Events, AStateIsNeverShownBeforeItsChange) {
   for (int start = 0; start < 10; ++start) {
     binary run({"run", "--config", on.write(on.configuration())});
     const auto limit = std::chrono::steady_clock::now() + 10s;
-    for (long ready = 0;
-         ready < 3;) {  // without a pause: it may be shown for no longer than a turn
+    // Without a pause: it may be shown for no longer than a turn.
+    for (long ready = 0; ready < 3;) {
       ASSERT_LT(std::chrono::steady_clock::now(), limit) << run.error();
       const auto answer = get(on.admin, "/status");
       if (answer.status != 200) continue;
